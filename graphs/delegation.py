@@ -1,0 +1,73 @@
+"""The delegation graph: START -> intake -> every agent -> principal -> policy_update -> (agents again | answer) -> END."""
+
+from functools import partial
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from aligngraph.context import DelegationContext, StudioContext
+from aligngraph.models import model_label
+from aligngraph.nodes import Resources, deliver_answer, open_task, propose_candidates, rank_answers, update_policy
+from aligngraph.persistence import Location
+from aligngraph.state import DelegationState, TaskInput
+from aligngraph.team import Agent, Team
+
+DelegationGraph = CompiledStateGraph[DelegationState, DelegationContext, TaskInput, DelegationState]
+
+
+def build_delegation(
+    team: Team | None = None,
+    *,
+    db: str | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+) -> DelegationGraph:
+    """Return the compiled graph of a team, the built-in one by default.
+
+    Args:
+        team: who proposes and who ranks.
+        db: folder or PostgreSQL URL of the policy store; ALIGNGRAPH_DB, else the user's data folder, by default.
+        checkpointer: LangGraph's; none is needed, a server brings its own.
+    """
+    return wire_delegation(Resources.at(team or Team.load(), Location.find(db)), DelegationContext, checkpointer)
+
+
+def make_graph(config: RunnableConfig) -> DelegationGraph:
+    """Return the graph that LangGraph Studio draws and runs: that of the team which the run configuration names."""
+    chosen = config.get("configurable", {})
+    return wire_delegation(
+        Resources.at(Team.load(chosen.get("team")), Location.find(chosen.get("db"))), StudioContext, None
+    )
+
+
+def wire_delegation(
+    resources: Resources, context: type[DelegationContext], checkpointer: BaseCheckpointSaver[Any] | None
+) -> DelegationGraph:
+    """Return the compiled graph. All agents of a round run in one superstep, so the principal sees them together."""
+    agents = resources.team.agents
+    names = [agent.name for agent in agents]
+    graph = StateGraph(DelegationState, input_schema=TaskInput, context_schema=context)
+
+    graph.add_node("intake", partial(open_task, resources=resources))
+    for agent in agents:
+        graph.add_node(
+            agent.name, partial(propose_candidates, agent=agent, resources=resources), metadata=_label(agent)
+        )
+    graph.add_node("principal", partial(rank_answers, resources=resources))
+    graph.add_node("policy_update", partial(update_policy, resources=resources), destinations=(*names, "answer"))
+    graph.add_node("answer", partial(deliver_answer, resources=resources))
+
+    graph.add_edge(START, "intake")
+    for name in names:
+        graph.add_edge("intake", name)
+        graph.add_edge(name, "principal")
+    graph.add_edge("principal", "policy_update")
+    graph.add_edge("answer", END)
+    return graph.compile(checkpointer=checkpointer, name="delegation")
+
+
+def _label(agent: Agent) -> dict[str, Any]:
+    """Return what Studio shows beside an agent's node."""
+    return {"model": model_label(agent.model), "strategies": list(agent.strategies), "samples": agent.samples}

@@ -1,0 +1,147 @@
+"""An agent: draws its samples in parallel, keeps each as it arrives, and never fails another agent."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.runtime import Runtime
+
+from aligngraph.answers import extract_answer
+from aligngraph.context import DelegationContext
+from aligngraph.models import open_model, supports_seed, usage_of
+from aligngraph.nodes.isolation import Attempt, attempt
+from aligngraph.nodes.resources import Resources
+from aligngraph.nodes.spending import NO_USAGE, price_usage
+from aligngraph.persistence import Candidate
+from aligngraph.prompts import render
+from aligngraph.randomness import sampling_seed
+from aligngraph.state import PREVIEW_CHARS, CandidateState, DelegationState, StateUpdate, Usage
+from aligngraph.team import Agent, Team
+
+NO_ANSWER = "no final answer in the text"
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """One sample to be drawn: its number within the run, its place in seed order, and what the model is shown."""
+
+    sample: int
+    position: int
+    messages: list[AnyMessage]
+
+
+async def propose_candidates(
+    state: DelegationState,
+    runtime: Runtime[DelegationContext],
+    config: RunnableConfig,
+    *,
+    agent: Agent,
+    resources: Resources,
+) -> StateUpdate:
+    """Return this round's candidates of one agent; those that an interrupted run already holds are not asked for again."""
+    model = await open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
+    async with resources.open_store() as store:
+        known = {candidate.candidate_id: candidate for candidate in await store.read_candidates(state["run"]["run_id"])}
+
+        async def draw_once(draw: _Draw) -> Candidate:
+            candidate = known.get(_candidate_id(agent, draw.sample))
+            if candidate is None:
+                candidate = await _draw(draw, agent, model, state, config)
+                await store.record_candidate(state["run"]["run_id"], candidate)
+            runtime.stream_writer({"event": "candidate", **_outline(candidate, state["round"])})
+            return candidate
+
+        drawn = await asyncio.gather(*(draw_once(draw) for draw in _plan(state, agent, resources.team)))
+    return StateUpdate(
+        candidates=[_outline(candidate, state["round"]) for candidate in drawn], problems=_problems(drawn)
+    )
+
+
+def _plan(state: DelegationState, agent: Agent, team: Team) -> list[_Draw]:
+    """Return the draws of this round. Samples are numbered through the run, positions through all agents of a round."""
+    earlier = (state["round"] - 1) * sum(member.samples for member in team.agents)
+    before = sum(member.samples for member in team.agents[: team.agents.index(agent)])
+    return [
+        _Draw(
+            (state["round"] - 1) * agent.samples + number,
+            earlier + before + number,
+            _compose(state, agent.strategy(number)),
+        )
+        for number in range(agent.samples)
+    ]
+
+
+def _compose(state: DelegationState, strategy: str) -> list[AnyMessage]:
+    """Return what the model is shown: the strategy, the chat's own instructions, from round 2 the ranking, and the chat."""
+    chat = [message for message in state["messages"] if not isinstance(message, SystemMessage)]
+    instructions = [render(strategy)]
+    instructions += [str(message.text) for message in state["messages"] if isinstance(message, SystemMessage)]
+    if state["round"] > 1:
+        instructions.append(render("reconsider", order=_ranked_answers(state)))
+    return [SystemMessage("\n\n".join(instructions)), *chat]
+
+
+def _ranked_answers(state: DelegationState) -> str:
+    ranking = state["ranking"]
+    order = ranking["order"] if ranking else []
+    return "\n".join(f"{place}. {state['answers'][number]['answer']}" for place, number in enumerate(order, 1))
+
+
+async def _draw(
+    draw: _Draw, agent: Agent, model: BaseChatModel, state: DelegationState, config: RunnableConfig
+) -> Candidate:
+    metadata = {"agent": agent.name, "task": state["run"]["task_id"], "sample": draw.sample, "round": state["round"]}
+    seed = sampling_seed(state["run"]["seed"], state["round"], agent.name, draw.sample)
+    options: dict[str, Any] = {"seed": seed} if supports_seed(model) else {}
+    call = model.ainvoke(draw.messages, merge_configs(config, {"metadata": metadata}), **options)
+    return _to_candidate(draw, agent, await attempt(call, agent.timeout_s))
+
+
+def _to_candidate(draw: _Draw, agent: Agent, ended: Attempt[AIMessage]) -> Candidate:
+    text = str(ended.value.text) if ended.value is not None else ""
+    answer = extract_answer(text)
+    return Candidate(
+        candidate_id=_candidate_id(agent, draw.sample),
+        agent=agent.name,
+        strategy=agent.strategy(draw.sample % agent.samples),
+        sample=draw.sample,
+        position=draw.position,
+        answer=answer,
+        text=text,
+        error=None if answer is not None else ended.cause or NO_ANSWER,
+        usage=price_usage(usage_of(ended.value), agent.price) if ended.value is not None else NO_USAGE,
+    )
+
+
+def _candidate_id(agent: Agent, sample: int) -> str:
+    return f"{agent.name}.{sample}"
+
+
+def _outline(candidate: Candidate, round_: int) -> CandidateState:
+    """Return what of a candidate belongs into the state: all but its text."""
+    return CandidateState(
+        id=candidate.candidate_id,
+        agent=candidate.agent,
+        strategy=candidate.strategy,
+        sample=candidate.sample,
+        round=round_,
+        position=candidate.position,
+        answer=candidate.answer,
+        preview=candidate.text[:PREVIEW_CHARS],
+        error=candidate.error,
+        usage=cast("Usage", candidate.usage),
+    )
+
+
+def _problems(drawn: list[Candidate]) -> list[str]:
+    """Return the failed calls, each with its cause; texts without an answer only where the agent has no other."""
+    silent = all(candidate.answer is None for candidate in drawn)
+    return [
+        f"{candidate.candidate_id}: {candidate.error}"
+        for candidate in drawn
+        if candidate.error is not None and (silent or candidate.error != NO_ANSWER)
+    ]

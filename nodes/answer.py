@@ -1,0 +1,104 @@
+"""answer: the decision as a person wants it in `messages`, and its whole audit in `decision`."""
+
+import time
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from aligngraph.context import DelegationContext
+from aligngraph.decision import Alternatives, Answer, Candidate, Decision, GameReport, Ranking, UsageReport
+from aligngraph.errors import DelegationFailedError
+from aligngraph.nodes.resources import Resources
+from aligngraph.nodes.spending import add_usage
+from aligngraph.state import AnswerState, DelegationState, StateUpdate, Usage
+
+
+async def deliver_answer(
+    state: DelegationState, runtime: Runtime[DelegationContext], *, resources: Resources
+) -> StateUpdate:
+    """Return the answer and its audit.
+
+    Raises:
+        DelegationFailedError: no agent gave an answer; carries every cause and the audit.
+    """
+    del runtime
+    run_id = state["run"]["run_id"]
+    async with resources.open_store() as store:
+        texts = {candidate.candidate_id: candidate.text for candidate in await store.read_candidates(run_id)}
+        decision = _decide(state, texts)
+        audit = decision.model_dump(mode="json")
+        await store.finish_run(run_id, decision.status, audit)
+    if decision.status == "failed":
+        causes = [f"{candidate.id}: {candidate.error}" for candidate in decision.candidates]
+        raise DelegationFailedError(f"no agent gave an answer: {'; '.join(causes)}", causes, audit)
+    return StateUpdate(messages=[AIMessage(decision.text or "")], decision=audit)
+
+
+def _decide(state: DelegationState, texts: dict[str, str]) -> Decision:
+    run, outcome, answers = state["run"], state["outcome"], state["answers"]
+    chosen = answers[outcome["chosen"]] if outcome else None
+    return Decision(
+        run_id=run["run_id"],
+        status="failed" if chosen is None else "degraded" if state["problems"] else "ok",
+        problems=state["problems"],
+        answer=chosen["answer"] if chosen else None,
+        text=texts[chosen["candidates"][0]] if chosen else None,
+        domain=state["domain"],
+        seed=run["seed"],
+        candidates=[Candidate.model_validate({**entry, "text": texts[entry["id"]]}) for entry in state["candidates"]],
+        answers=_answers(state),
+        ranking=_ranking(state),
+        game=GameReport.model_validate(outcome["game"]) if outcome else None,
+        alternatives=Alternatives.model_validate(outcome["alternatives"]) if outcome else None,
+        weights=state["weights"],  # type: ignore[arg-type]  # pydantic builds the model from the dictionary
+        usage=_usage(state),
+        seconds=round(time.time() - run["started_at"], 3),
+    )
+
+
+def _answers(state: DelegationState) -> list[Answer]:
+    outcome = state["outcome"]
+    if outcome is None:
+        return []
+    return [
+        Answer(
+            answer=answer["answer"],
+            votes=len(answer["candidates"]),
+            posterior=outcome["posterior"][number],
+            policy={arm: policy[number] for arm, policy in outcome["policy"].items()},
+        )
+        for number, answer in enumerate(state["answers"])
+    ]
+
+
+def _ranking(state: DelegationState) -> Ranking | None:
+    ranking = state["ranking"]
+    if ranking is None:
+        return None
+    return Ranking(
+        ranker=ranking["ranker"],
+        model=ranking["model"],
+        order=_spell(ranking["order"], state["answers"]),
+        preference=ranking["preference"],
+        abstained=_spell(ranking["abstained"], state["answers"]),
+        calls=[_spell_labels(call, state["answers"]) for call in ranking["calls"]],
+    )
+
+
+def _spell(numbers: list[int], answers: list[AnswerState]) -> list[str]:
+    return [answers[number]["answer"] for number in numbers]
+
+
+def _spell_labels(call: dict[str, Any], answers: list[AnswerState]) -> dict[str, Any]:
+    return {**call, "labels": {label: answers[number]["answer"] for label, number in call["labels"].items()}}
+
+
+def _usage(state: DelegationState) -> UsageReport:
+    by_agent: dict[str, list[Usage]] = {}
+    for candidate in state["candidates"]:
+        by_agent.setdefault(candidate["agent"], []).append(candidate["usage"])
+    agents = {agent: add_usage(parts) for agent, parts in by_agent.items()}
+    principal = state["principal_usage"]
+    total = add_usage([*agents.values(), principal])
+    return UsageReport.model_validate({"agents": agents, "principal": principal, "total": total})

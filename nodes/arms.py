@@ -1,0 +1,56 @@
+"""Arms: what earlier tasks taught about each, and its weight."""
+
+from collections.abc import Iterable
+
+from aligngraph.persistence import ArmSums, PolicyStore, Sums
+from aligngraph.policy import anchor_from_trust, competence, trust, weight
+from aligngraph.state import ArmRecord, LearnedState
+from aligngraph.team import Team
+
+PRINCIPAL = "principal"
+_NOTHING = ArmSums(kind="agent", total=0.0, count=0.0, failures=0)
+UNSEEN = ArmRecord(total=0.0, count=0.0, other_total=0.0, other_count=0.0)
+
+
+async def read_learned(store: PolicyStore, team: Team, domain: str) -> LearnedState:
+    """Return the sums of every arm of the team and of the principal in `domain`, and what other domains lend them."""
+    sums = await store.read_sums(domain)
+    arms = [f"{agent.name}/{strategy}" for agent in team.agents for strategy in agent.strategies]
+    return LearnedState(arms={arm: _record(sums, arm) for arm in arms}, principal=_record(sums, PRINCIPAL))
+
+
+def read_competence(learned: LearnedState, arms: Iterable[str]) -> list[float]:
+    """Return the competence of each arm, in (0, 1)."""
+    records = [learned["arms"].get(arm, UNSEEN) for arm in arms]
+    return [
+        float(competence(record["total"], record["count"], record["other_total"], record["other_count"]))
+        for record in records
+    ]
+
+
+def weigh_arms(learned: LearnedState, *, answers: int) -> dict[str, float]:
+    """Return the weight of each arm's vote in a task with this many answers."""
+    names = list(learned["arms"])
+    return dict(zip(names, weight(read_competence(learned, names), answers).tolist(), strict=True))
+
+
+def trusted_anchor(learned: LearnedState, answers: int) -> float:
+    """Return the anchor of a game over this many answers: the less the principal proved right, the firmer it holds."""
+    principal = learned["principal"]
+    mean = principal["total"] / principal["count"] if principal["count"] else 0.0
+    return anchor_from_trust(trust(min(mean, 1.0), answers), int(principal["count"]))
+
+
+def add_payoffs(learned: LearnedState, payoffs: dict[str, float]) -> LearnedState:
+    """Return what is known once each of these arms has been paid for one more task."""
+    arms = {arm: _pay(record, payoffs[arm]) if arm in payoffs else record for arm, record in learned["arms"].items()}
+    return LearnedState(arms=arms, principal=learned["principal"])
+
+
+def _pay(record: ArmRecord, payoff: float) -> ArmRecord:
+    return ArmRecord(**{**record, "total": record["total"] + payoff, "count": record["count"] + 1})
+
+
+def _record(sums: Sums, arm: str) -> ArmRecord:
+    here, elsewhere = sums.here.get(arm, _NOTHING), sums.elsewhere.get(arm, _NOTHING)
+    return ArmRecord(total=here.total, count=here.count, other_total=elsewhere.total, other_count=elsewhere.count)

@@ -1,0 +1,36 @@
+"""The one place where a failing model call is caught: what fails there becomes a cause, never an answer."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Attempt(Generic[Value]):
+    """How a call ended: exactly one of `value` and `cause` is not None."""
+
+    value: Value | None
+    cause: str | None
+
+
+async def attempt(call: Awaitable[Value], timeout_s: float) -> Attempt[Value]:
+    """Return the value of `call`, or the cause of its failure in one line.
+
+    Cancellation passes through: it stops the run and is no failure of the call.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            return Attempt(await call, None)
+    except TimeoutError as error:
+        return Attempt(None, " ".join(str(error).split()) or f"no reply within {timeout_s:g} s")
+    except Exception as error:  # noqa: BLE001 - whatever a provider raises is that call's failure, and its alone
+        return Attempt(None, describe_cause(error))
+
+
+def describe_cause(error: BaseException) -> str:
+    """Return the error's class and its own message in one line."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

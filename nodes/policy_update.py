@@ -1,0 +1,167 @@
+"""policy_update: plays the game, decides, and once per task writes what the arms earned into the policy store."""
+
+from collections import Counter
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from aligngraph.context import DelegationContext
+from aligngraph.nodes.agent import NO_ANSWER
+from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, read_competence, trusted_anchor, weigh_arms
+from aligngraph.nodes.resources import Resources
+from aligngraph.nodes.votes import VoteTable, arm_of, count_first_votes, count_votes
+from aligngraph.persistence import Increment, Update
+from aligngraph.policy import (
+    GameRules,
+    RoundOutcome,
+    entropy,
+    play_round,
+    pooled_majority,
+    self_assessed_payoff,
+    vote_shares,
+)
+from aligngraph.state import DelegationState, OutcomeState, StateUpdate, WeightsState
+from aligngraph.team import Game, LearningMode
+
+
+async def update_policy(
+    state: DelegationState, runtime: Runtime[DelegationContext], *, resources: Resources
+) -> Command[str]:
+    """Return the round's outcome and where to go: agents whose answer lost, while rounds are left, else the answer."""
+    if not state["answers"]:
+        return Command(goto="answer")
+    context = DelegationContext.of(runtime.context)
+    game, mode = context.game(resources.team), context.learning_mode(resources.team)
+    votes = count_votes(state["answers"], state["candidates"])
+    played = _play(state, votes, game)
+    outcome = _report(state, votes, played, game, mode)
+    runtime.stream_writer({"event": "round", "round": state["round"], "posterior": outcome["posterior"]})
+    losers = _losers(state, outcome) if state["round"] < game.max_rounds else []
+    if losers:
+        return Command(update=StateUpdate(outcome=outcome, round=state["round"] + 1), goto=losers)
+    weights = await _learn(state, played, mode, resources)
+    return Command(update=StateUpdate(outcome=outcome, weights=weights), goto="answer")
+
+
+def _play(state: DelegationState, votes: VoteTable, game: Game) -> RoundOutcome:
+    answers, ranking = len(state["answers"]), state["ranking"]
+    anchor = trusted_anchor(state["learned"], answers) if game.anchor == "trust" else game.anchor
+    ranks = None
+    if ranking and ranking["order"]:
+        ranks = [ranking["order"].index(number) for number in range(answers)]
+    return play_round(
+        votes.counts,
+        ranking["preference"] if ranking else [[0.5]],
+        read_competence(state["learned"], votes.arms),
+        GameRules(game.step_size, anchor, game.smoothing, game.max_steps),
+        principal_order=ranks,
+    )
+
+
+def _report(
+    state: DelegationState, votes: VoteTable, played: RoundOutcome, game: Game, mode: LearningMode
+) -> OutcomeState:
+    """Return the outcome in plain types; in shadow mode the plain vote decides and the game's choice is an alternative."""
+    answers = [answer["answer"] for answer in state["answers"]]
+    ranking = state["ranking"]
+    order = ranking["order"] if ranking else []
+    return OutcomeState(
+        chosen=played.majority if mode == "shadow" else played.chosen,
+        posterior=played.posterior.tolist(),
+        policy=dict(zip(votes.arms, played.game.policy.tolist(), strict=True)),
+        game=_report_game(votes, played, game),
+        alternatives={
+            "delegation": answers[played.chosen],
+            "majority": answers[played.majority],
+            "best_of_n": answers[order[0]] if order else None,
+            "single": {agent: answers[number] for agent, number in _own_majorities(state).items()},
+        },
+    )
+
+
+def _report_game(votes: VoteTable, played: RoundOutcome, game: Game) -> dict[str, Any]:
+    outcome = played.game
+    bound = outcome.regret_bound
+    return {
+        "steps": outcome.steps,
+        "settled": outcome.settled,
+        "step_size": game.step_size,
+        "anchor": played.anchor,
+        "regret": dict(zip(votes.arms, outcome.regret.tolist(), strict=True)),
+        "regret_bound": {} if bound is None else dict(zip(votes.arms, bound.tolist(), strict=True)),
+        "nash_conv": outcome.nash_conv,
+        "anchored_nash_conv": outcome.anchored_nash_conv,
+        "entropy": entropy(played.posterior),
+    }
+
+
+def _own_majorities(state: DelegationState) -> dict[str, int]:
+    """Return the answer that each agent with an answer gave most often, by its number; ties go to the first seen."""
+    answers = range(len(state["answers"]))
+    own: dict[str, int] = {}
+    for agent in dict.fromkeys(candidate["agent"] for candidate in state["candidates"]):
+        mine = [candidate for candidate in state["candidates"] if candidate["agent"] == agent]
+        counts = count_votes(state["answers"], mine).counts
+        if counts:
+            own[agent] = pooled_majority(counts, answers)
+    return own
+
+
+def _losers(state: DelegationState, outcome: OutcomeState) -> list[str]:
+    """Return the agents whose own majority is not the decision, if there is a ranking that they can be told."""
+    if not state["ranking"] or not state["ranking"]["order"]:
+        return []
+    return [agent for agent, number in _own_majorities(state).items() if number != outcome["chosen"]]
+
+
+async def _learn(
+    state: DelegationState, played: RoundOutcome, mode: LearningMode, resources: Resources
+) -> WeightsState:
+    """Return the weights before and after the task; whatever runs again, the store takes one update per run and round."""
+    payoffs, answers = _pay(state, played), len(state["answers"])
+    before = weigh_arms(state["learned"], answers=answers)
+    if mode == "frozen":
+        return WeightsState(before=before, after=before)
+    weights = WeightsState(before=before, after=weigh_arms(add_payoffs(state["learned"], payoffs), answers=answers))
+    update = Update(
+        run_id=state["run"]["run_id"],
+        round=state["round"],
+        domain=state["domain"],
+        increments=(*_agent_increments(state, payoffs), *_principal_increment(state, played)),
+        result={"weights": dict(weights), "anchor": played.anchor},
+    )
+    async with resources.open_store() as store:
+        await store.apply_update(update)
+    return weights
+
+
+def _pay(state: DelegationState, played: RoundOutcome) -> dict[str, float]:
+    """Return what each arm earned: the posterior at its first votes, cast before it could know what the others say."""
+    votes = count_first_votes(state["answers"], state["candidates"])
+    earned = self_assessed_payoff(vote_shares(votes.counts), [*played.posterior.tolist(), 0.0])
+    return dict(zip(votes.arms, earned.tolist(), strict=True))
+
+
+def _agent_increments(state: DelegationState, payoffs: dict[str, float]) -> list[Increment]:
+    """Return one increment per arm that drew; a failed call is counted apart and never pays 0."""
+    failures = Counter(
+        arm_of(candidate) for candidate in state["candidates"] if candidate["error"] not in {None, NO_ANSWER}
+    )
+    drawn = dict.fromkeys(arm_of(candidate) for candidate in state["candidates"])
+    return [
+        Increment(
+            arm=arm, kind="agent", payoff=payoffs.get(arm, 0.0), count=int(arm in payoffs), failures=failures[arm]
+        )
+        for arm in drawn
+        if arm in payoffs or failures[arm]
+    ]
+
+
+def _principal_increment(state: DelegationState, played: RoundOutcome) -> list[Increment]:
+    """Return what the principal earned: what the votes alone think of its first choice; nothing where it made none."""
+    ranking = state["ranking"]
+    if ranking is None or not ranking["order"]:
+        return []
+    agreed = float(played.unranked_posterior[ranking["order"][0]])
+    return [Increment(arm=PRINCIPAL, kind="principal", payoff=agreed, count=1, failures=0)]

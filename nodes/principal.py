@@ -1,0 +1,116 @@
+"""principal: ranks the distinct answers without knowing who gave them; when it fails, the votes stand alone."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.runtime import Runtime
+
+from aligngraph.answers import group_answers
+from aligngraph.context import DelegationContext
+from aligngraph.models import estimate_tokens, input_limit, model_label, open_model
+from aligngraph.nodes.isolation import attempt
+from aligngraph.nodes.resources import Resources
+from aligngraph.nodes.spending import add_usage, price_usage
+from aligngraph.nodes.votes import current_candidates
+from aligngraph.persistence import PolicyStore
+from aligngraph.randomness import sampling_seed
+from aligngraph.ranking import RANKERS, Option, Preference, RankingCall, RankingTask
+from aligngraph.state import AnswerState, CandidateState, DelegationState, RankingState, StateUpdate
+from aligngraph.team import Model, Principal
+
+INSTRUCTION_TOKENS = 600  # the ranker's own text, a second ask and the reply
+CHARACTERS_PER_TOKEN = 3
+LEAST_SOLUTION_CHARS = 200
+MOST_SOLUTION_CHARS = 4000
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """A preference, the label of the model that gave it, and what went wrong before or with it."""
+
+    preference: Preference
+    model: str
+    problems: list[str]
+
+
+async def rank_answers(
+    state: DelegationState, runtime: Runtime[DelegationContext], config: RunnableConfig, *, resources: Resources
+) -> StateUpdate:
+    """Return the distinct answers and the principal's ranking of them; with fewer than two there is nothing to rank."""
+    answers = _distinct_answers(current_candidates(state["candidates"]))
+    if len(answers) < 2:  # noqa: PLR2004 - a comparison takes two
+        return StateUpdate(answers=answers, ranking=None)
+    principal, run = resources.team.principal, state["run"]
+    metadata = {"agent": "principal", "task": run["task_id"], "round": state["round"]}
+    async with resources.open_store() as store:
+        work = RankingTask(
+            task=run["task"],
+            options=await _options(answers, store, run["run_id"]),
+            seed=sampling_seed(run["seed"], state["round"], "principal"),
+            max_solution_chars=MOST_SOLUTION_CHARS,
+            config=merge_configs(config, {"metadata": metadata}),
+        )
+        ranked = await _rank(principal, work)
+        ranking = _report(ranked, principal)
+        await store.record_ranking(run["run_id"], state["round"], dict(ranking))
+    runtime.stream_writer({"event": "ranking", "order": [answers[number]["answer"] for number in ranking["order"]]})
+    spent = add_usage([state["principal_usage"], ranking["usage"]])
+    return StateUpdate(answers=answers, ranking=ranking, principal_usage=spent, problems=ranked.problems)
+
+
+def _distinct_answers(candidates: list[CandidateState]) -> list[AnswerState]:
+    return [
+        AnswerState(answer=group.answer, candidates=[candidates[member]["id"] for member in group.members])
+        for group in group_answers([candidate["answer"] for candidate in candidates])
+    ]
+
+
+async def _options(answers: list[AnswerState], store: PolicyStore, run_id: str) -> tuple[Option, ...]:
+    """Return one option for each answer, shown by its first candidate in seed order."""
+    texts = {candidate.candidate_id: candidate.text for candidate in await store.read_candidates(run_id)}
+    return tuple(Option(answer["answer"], texts[answer["candidates"][0]]) for answer in answers)
+
+
+async def _rank(principal: Principal, work: RankingTask) -> _Ranked:
+    """Return the first preference that the principal or one of its stand-ins gives, else none at all."""
+    problems: list[str] = []
+    for spec in (principal.model, *principal.fallback):
+        model = await open_model(spec, temperature=0.0, timeout_s=principal.timeout_s)
+        asked = replace(work, max_solution_chars=_room(spec, work))
+        ended = await attempt(RANKERS[principal.ranker].rank(model, asked), principal.timeout_s)
+        if ended.value is not None:
+            return _Ranked(ended.value, model_label(spec), [*problems, *_unusable(ended.value)])
+        problems.append(f"principal {model_label(spec)} failed: {ended.cause}")
+    problems.append("no principal is left: decided by the votes alone")
+    return _Ranked(Preference.none(len(work.options)), model_label(principal.model), problems)
+
+
+def _room(spec: Model, work: RankingTask) -> int:
+    """Return how many characters of each solution the model can read beside the task and the instructions."""
+    free_tokens = input_limit(spec) - estimate_tokens(work.task) - INSTRUCTION_TOKENS
+    each = free_tokens / len(work.options) * CHARACTERS_PER_TOKEN
+    return int(min(max(each, LEAST_SOLUTION_CHARS), MOST_SOLUTION_CHARS))
+
+
+def _unusable(preference: Preference) -> list[str]:
+    last = preference.calls[-1]
+    return [f"principal gave no usable ranking: {last.problem}"] if last.outcome == "unusable" else []
+
+
+def _report(ranked: _Ranked, principal: Principal) -> RankingState:
+    preference = ranked.preference
+    return RankingState(
+        ranker=principal.ranker,
+        model=ranked.model,
+        order=list(preference.order),
+        preference=[list(row) for row in preference.matrix],
+        abstained=list(preference.abstained),
+        calls=[_audit(call) for call in preference.calls],
+        usage=add_usage(price_usage(call.usage, principal.price) for call in preference.calls),
+    )
+
+
+def _audit(call: RankingCall) -> dict[str, Any]:
+    return {"labels": call.labels, "verdict": call.verdict, "outcome": call.outcome, "problem": call.problem}

@@ -1,0 +1,54 @@
+"""LangGraph's checkpoints: opened strictly, pruned when a run is over.
+
+The savers rebuild plain values and LangChain's messages only. LangGraph's default imports and calls whatever a
+checkpoint names (CVE-2026-28277) unless LANGGRAPH_STRICT_MSGPACK is set before its first import.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aligngraph.persistence.database import require_psycopg
+from aligngraph.persistence.location import Location
+
+if TYPE_CHECKING:  # half a second, which commands that need no checkpoints do not pay
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+    Opener = Callable[[], AbstractAsyncContextManager[BaseCheckpointSaver[str]]]
+
+
+@asynccontextmanager
+async def open_checkpointer(location: Location) -> AsyncIterator["BaseCheckpointSaver[str]"]:
+    """Yield the checkpointer at `location`, set up; open one for the whole process.
+
+    Raises:
+        StoreError: it cannot be read or written, or is not ours.
+        MissingExtraError: a PostgreSQL URL without psycopg installed.
+    """
+    opener = await asyncio.to_thread(_find_opener, location)  # importing reads files
+    async with opener() as saver:
+        yield saver
+
+
+async def prune_checkpoints(saver: "BaseCheckpointSaver[str]", thread_id: str) -> None:
+    """Keep only the last checkpoint of a thread whose run is over: every step has left the whole state behind.
+
+    Args:
+        saver: from `open_checkpointer`.
+        thread_id: whose graph must not use LangGraph's DeltaChannel: its values hang on earlier checkpoints.
+    """
+    await saver.aprune([thread_id], strategy="keep_latest")
+
+
+def _find_opener(location: Location) -> "Opener":
+    address = location.checkpoints
+    if isinstance(address, Path):
+        from aligngraph.persistence.sqlite_checkpoints import open_sqlite_saver  # noqa: PLC0415 - see TYPE_CHECKING
+
+        return lambda: open_sqlite_saver(address)
+    require_psycopg()
+    from aligngraph.persistence.postgres_checkpoints import open_postgres_saver  # noqa: PLC0415 - an extra
+
+    return lambda: open_postgres_saver(address)

@@ -1,0 +1,1 @@
+"""Alembic migrations of the policy store: append-only, run by `aligngraph.persistence.schema`."""

@@ -1,0 +1,1 @@
+"""One file per revision. A released one is never edited."""

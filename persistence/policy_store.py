@@ -1,0 +1,191 @@
+"""The policy store: runs, their candidates and rankings, and the sums that last across tasks."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, bindparam, select
+
+from aligngraph.errors import StoreError
+from aligngraph.persistence import competence_sums
+from aligngraph.persistence.database import Database
+from aligngraph.persistence.group_commit import GroupCommit
+from aligngraph.persistence.location import Location, shown
+from aligngraph.persistence.records import (
+    AppliedUpdate,
+    Candidate,
+    DomainSummary,
+    FinalStatus,
+    Increment,
+    Run,
+    Sums,
+    Update,
+    utc_now,
+)
+from aligngraph.persistence.schema import VERSION_TABLE, bring_up_to_date
+from aligngraph.persistence.tables import CANDIDATES, COMPETENCE, RANKINGS, RUNS, UPDATES, storable
+
+_FIND_RUN = select(RUNS).where(RUNS.c.run_id == bindparam("run_id"))
+
+
+class PolicyStore:
+    """What lasts, safe for any number of processes. Made by `open`; use it in `async with`, or `close` it.
+
+    Every method is one short transaction and raises StoreError when the database fails. Writing the same thing twice
+    changes nothing, so that a node may run again after a crash.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._candidates = GroupCommit(self._write_candidates)
+        self._insert_run = database.insert(RUNS).on_conflict_do_nothing()
+        self._insert_candidate = database.insert(CANDIDATES).on_conflict_do_nothing()
+        self._insert_ranking = database.insert(RANKINGS).on_conflict_do_nothing()
+        self._insert_update = database.insert(UPDATES).on_conflict_do_nothing().returning(UPDATES.c.run_id)
+        self._increment = competence_sums.increment_statement(database.insert(COMPETENCE))
+
+    @classmethod
+    async def open(cls, location: Location) -> "PolicyStore":
+        """Return the store at `location`, made or brought to this version's schema if need be.
+
+        Raises:
+            StoreError: it cannot be read or written, is not ours, or is newer than this version.
+            MissingExtraError: a PostgreSQL URL without psycopg installed.
+        """
+        async with AsyncExitStack() as on_failure:
+            database = await Database.open(location.policy, owned_table=VERSION_TABLE)
+            on_failure.push_async_callback(database.close)
+            await bring_up_to_date(database)
+            on_failure.pop_all()
+        return cls(database)
+
+    async def close(self) -> None:
+        """Close every connection; a second time is a no-op."""
+        await self._database.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def start_run(self, run: Run) -> Run:
+        """Record that `run` started; return it as it is stored, which may be from an earlier start.
+
+        Raises:
+            StoreError: its id was used for another task.
+        """
+
+        def work(connection: Connection) -> Run | None:
+            connection.execute(self._insert_run, vars(run))
+            return _find_run(connection, run.run_id)
+
+        stored = await self._database.write(work)
+        if stored is None or (stored.domain, stored.task) != (storable(run.domain), storable(run.task)):
+            raise StoreError(
+                f"run id {run.run_id!r} was used for another task: choose another, or none to get a new one"
+            )
+        return stored
+
+    async def read_run(self, run_id: str) -> Run | None:
+        """Return the run, None if there is none."""
+        return await self._database.read(lambda connection: _find_run(connection, run_id))
+
+    async def finish_run(self, run_id: str, status: FinalStatus, decision: Mapping[str, Any] | None) -> None:
+        """Record how the run ended.
+
+        Args:
+            run_id: of a run that was started.
+            status: as in `ask --json`.
+            decision: the audit, plain JSON; None if there was nothing to decide.
+
+        Raises:
+            StoreError: the run was never started.
+        """
+        end = {"status": status, "decision": decision, "finished_at": utc_now()}
+        statement = RUNS.update().where(RUNS.c.run_id == run_id).values(end)
+        if not await self._database.write(lambda connection: connection.execute(statement).rowcount):
+            raise StoreError(f"no run {run_id!r} in {shown(self._database.address)}: start it first")
+
+    async def mark_interrupted(self, run_id: str) -> None:
+        """Record that the run was stopped, unless it has ended."""
+        end = {"status": "interrupted", "finished_at": utc_now()}
+        statement = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == "running").values(end)
+        await self._database.write(lambda connection: connection.execute(statement))
+
+    async def record_candidate(self, run_id: str, candidate: Candidate) -> None:
+        """Keep `candidate` unless it is known; return once it is safe. Calls at the same time share a transaction."""
+        await self._candidates.add({"run_id": run_id, **vars(candidate)})
+
+    async def read_candidates(self, run_id: str) -> list[Candidate]:
+        """Return the candidates of the run in seed order."""
+        columns = [column for column in CANDIDATES.c if column is not CANDIDATES.c.run_id]
+        query = select(*columns).where(CANDIDATES.c.run_id == run_id)
+        query = query.order_by(CANDIDATES.c.position, CANDIDATES.c.candidate_id)
+        return await self._database.read(
+            lambda connection: [Candidate(**row._asdict()) for row in connection.execute(query)]
+        )
+
+    async def record_ranking(self, run_id: str, round_number: int, ranking: Mapping[str, Any]) -> None:
+        """Keep the principal's verdict, plain JSON, unless the round has one."""
+        row = {"run_id": run_id, "round": round_number, "ranking": ranking}
+        await self._database.write(lambda connection: connection.execute(self._insert_ranking, row))
+
+    async def read_ranking(self, run_id: str, round_number: int) -> dict[str, Any] | None:
+        """Return the principal's verdict of the round, None if there is none."""
+        query = select(RANKINGS.c.ranking).where(RANKINGS.c.run_id == run_id, RANKINGS.c.round == round_number)
+        ranking: dict[str, Any] | None = await self._database.read(lambda connection: connection.scalar(query))
+        return ranking
+
+    async def read_sums(self, domain: str) -> Sums:
+        """Return the sums of `domain` and of all others, in time that does not depend on how many tasks they saw."""
+        return await self._database.read(lambda connection: competence_sums.read_sums(connection, domain))
+
+    async def apply_update(self, update: Update) -> AppliedUpdate:
+        """Add the update's increments to the sums, once per (run_id, round) however often it is asked for.
+
+        Sums commute, so updates of any number of processes may come in any order.
+        """
+        row = {**vars(update), "increments": [vars(increment) for increment in update.increments]}
+        increments = competence_sums.increment_rows(update.domain, update.increments)
+
+        def work(connection: Connection) -> AppliedUpdate:
+            applied = connection.scalar(self._insert_update, row) is not None
+            if applied and increments:
+                connection.execute(self._increment, increments)
+            first = update if applied else _find_update(connection, update.run_id, update.round)
+            sums = competence_sums.read_sums(connection, update.domain)
+            return AppliedUpdate(applied=applied, result=first.result if first else {}, sums=sums)
+
+        return await self._database.write(work)
+
+    async def read_update(self, run_id: str, round_number: int) -> Update | None:
+        """Return the update that was applied, None if there is none."""
+        return await self._database.read(lambda connection: _find_update(connection, run_id, round_number))
+
+    async def summary(self) -> list[DomainSummary]:
+        """Return what each domain has learned, in alphabetical order."""
+        return await self._database.read(competence_sums.summarise)
+
+    async def _write_candidates(self, rows: Sequence[dict[str, Any]]) -> None:
+        await self._database.write(lambda connection: connection.execute(self._insert_candidate, rows))
+
+
+def _find_run(connection: Connection, run_id: str) -> Run | None:
+    row = connection.execute(_FIND_RUN, {"run_id": run_id}).first()
+    return Run(**row._asdict()) if row else None
+
+
+def _find_update(connection: Connection, run_id: str, round_number: int) -> Update | None:
+    query = select(UPDATES).where(UPDATES.c.run_id == run_id, UPDATES.c.round == round_number)
+    row = connection.execute(query).first()
+    if not row:
+        return None
+    stored = row._asdict()
+    return Update(**{**stored, "increments": tuple(Increment(**increment) for increment in stored["increments"])})

@@ -1,0 +1,180 @@
+"""What the policy store takes and gives back."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+RunStatus = Literal["running", "ok", "degraded", "failed", "interrupted"]
+FinalStatus = Literal["ok", "degraded", "failed"]
+ArmKind = Literal["agent", "principal"]
+
+
+def utc_now() -> str:
+    """Return the time in UTC, ISO 8601 to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One task given to one team.
+
+    Attributes:
+        run_id: unique over all domains.
+        domain: the kind of task, under which competence is kept.
+        task: the task's text.
+        seed: root of the run's seed tree.
+        team: the team as it was configured, plain JSON, no secrets.
+        team_digest: equal for equal teams.
+        task_id: the caller's own name of the task.
+        status: "running" until it is finished or interrupted.
+        started_at: UTC, ISO 8601.
+        finished_at: UTC, ISO 8601; None while it runs.
+        decision: the audit of a finished run, plain JSON.
+    """
+
+    run_id: str
+    domain: str
+    task: str
+    seed: int
+    team: Mapping[str, Any] = field(default_factory=dict)
+    team_digest: str = ""
+    task_id: str | None = None
+    status: RunStatus = "running"
+    started_at: str = field(default_factory=utc_now)
+    finished_at: str | None = None
+    decision: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One sample of one arm.
+
+    Attributes:
+        candidate_id: unique within the run.
+        agent: who drew it.
+        strategy: how.
+        sample: 0, 1, ... within the arm.
+        position: place in seed order over the whole run.
+        answer: the extracted answer; None if there is none.
+        text: the whole path, NUL and lone surrogates replaced when stored.
+        error: why there is no path.
+        usage: calls and tokens, plain JSON.
+    """
+
+    candidate_id: str
+    agent: str
+    strategy: str
+    sample: int
+    position: int
+    answer: str | None
+    text: str
+    error: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What one update adds to the sums of one arm; negative where feedback takes back a self-assessment.
+
+    Attributes:
+        arm: unique within the domain.
+        kind: who it belongs to.
+        payoff: added to the total, in [0, 1] per counted task.
+        count: counted tasks.
+        failures: tasks in which the arm failed, counted apart.
+
+    Raises:
+        ValueError: a payoff or count is not finite.
+    """
+
+    arm: str
+    kind: ArmKind
+    payoff: float
+    count: float = 1.0
+    failures: int = 0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.payoff) and math.isfinite(self.count)):
+            raise ValueError(f"{self!r} is not finite: nothing could ever be learned from its sum")
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one round of one run teaches, identified by (run_id, round).
+
+    Attributes:
+        run_id: the run.
+        round: of the run; feedback that corrects a run takes a number of its own.
+        domain: whose sums change.
+        increments: one per arm.
+        result: what the caller wants back when it asks for the same update again, plain JSON.
+        at: UTC, ISO 8601.
+    """
+
+    run_id: str
+    round: int
+    domain: str
+    increments: tuple[Increment, ...]
+    result: Mapping[str, Any] = field(default_factory=dict)
+    at: str = field(default_factory=utc_now)
+
+
+@dataclass(frozen=True)
+class ArmSums:
+    """All that is kept of an arm: 0 <= total <= count, failures >= 0."""
+
+    kind: ArmKind
+    total: float
+    count: float
+    failures: int
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums that competence is computed from.
+
+    Attributes:
+        here: by arm, of the domain asked for.
+        elsewhere: by arm, added up over every other domain; arms unknown here are in it too.
+        quarantined: one line for each stored row that makes no sense and counts as unseen.
+    """
+
+    here: Mapping[str, ArmSums]
+    elsewhere: Mapping[str, ArmSums]
+    quarantined: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AppliedUpdate:
+    """What became of an update.
+
+    Attributes:
+        applied: False if (run_id, round) was applied before; then nothing was changed.
+        result: of the update that was applied first.
+        sums: as they are now.
+    """
+
+    applied: bool
+    result: Mapping[str, Any]
+    sums: Sums
+
+
+@dataclass(frozen=True)
+class DomainSummary:
+    """What a domain has learned.
+
+    Attributes:
+        domain: the kind of task.
+        tasks: distinct runs that updated it.
+        changed_at: last update, UTC, ISO 8601; None if it never had one.
+        arms: their sums.
+        quarantined: as in `Sums`.
+    """
+
+    domain: str
+    tasks: int
+    changed_at: str | None
+    arms: Mapping[str, ArmSums]
+    quarantined: tuple[str, ...] = ()

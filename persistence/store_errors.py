@@ -1,0 +1,48 @@
+"""The one place where a database's errors become ours."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from json import JSONDecodeError
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoFreeConnectionError
+
+from aligngraph.errors import StoreError
+from aligngraph.persistence.location import Address, shown
+
+_EXPECTED: tuple[type[Exception], ...] = (
+    DBAPIError,
+    NoFreeConnectionError,
+    sqlite3.Error,
+    OSError,
+    JSONDecodeError,  # a value that somebody edited by hand
+)
+
+
+@contextmanager
+def reported(address: Address, *drivers: type[Exception]) -> Iterator[None]:
+    """Raise what goes wrong inside as an error that names the database and says what to do.
+
+    Args:
+        address: the database in use.
+        drivers: errors of drivers beyond SQLAlchemy, sqlite3 and the operating system.
+
+    Raises:
+        StoreError: with the driver's error as its cause.
+    """
+    try:
+        yield
+    except (*_EXPECTED, *drivers) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        line = " ".join(str(cause).split())
+        raise StoreError(f"cannot use {shown(address)}: {line}; {_remedy(address, line)}") from error
+
+
+def _remedy(address: Address, cause: str) -> str:
+    if not isinstance(address, Path):
+        return "check that the server runs and lets you in, or name another database with --db"
+    if "locked" in cause:
+        return "another process holds it: try again, or name another folder with --db"
+    return "move it away, make it writable, or name another folder with --db"

@@ -1,0 +1,62 @@
+"""aligngraph: several language models propose, a principal ranks them blind, mirror descent decides, the weights last."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aligngraph.chat_model import AlignChatModel
+    from aligngraph.context import DelegationContext
+    from aligngraph.decision import Decision
+    from aligngraph.errors import AlignGraphError, DelegationFailedError
+    from aligngraph.graphs.delegation import build_delegation
+    from aligngraph.session import Session, aask, ask, open_session
+    from aligngraph.team import Agent, Game, Learning, Price, Principal, Team
+
+# Where each public name lives; it is imported when first used, since LangChain takes a second to import.
+_HOMES = {
+    "Agent": "aligngraph.team",
+    "AlignChatModel": "aligngraph.chat_model",
+    "AlignGraphError": "aligngraph.errors",
+    "Decision": "aligngraph.decision",
+    "DelegationContext": "aligngraph.context",
+    "DelegationFailedError": "aligngraph.errors",
+    "Game": "aligngraph.team",
+    "Learning": "aligngraph.team",
+    "Price": "aligngraph.team",
+    "Principal": "aligngraph.team",
+    "Session": "aligngraph.session",
+    "Team": "aligngraph.team",
+    "aask": "aligngraph.session",
+    "ask": "aligngraph.session",
+    "build_delegation": "aligngraph.graphs.delegation",
+    "open_session": "aligngraph.session",
+}
+
+__all__ = [
+    "Agent",
+    "AlignChatModel",
+    "AlignGraphError",
+    "Decision",
+    "DelegationContext",
+    "DelegationFailedError",
+    "Game",
+    "Learning",
+    "Price",
+    "Principal",
+    "Session",
+    "Team",
+    "aask",
+    "ask",
+    "build_delegation",
+    "open_session",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

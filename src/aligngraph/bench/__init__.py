@@ -1,0 +1,1 @@
+"""Benchmarks: measured, printed and written as JSON, never asserted in a test."""

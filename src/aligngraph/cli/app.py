@@ -1,0 +1,115 @@
+"""The command `aligngraph`. Each command imports what it needs when it runs, so that `--help` is quick."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aligngraph.errors import AlignGraphError
+
+app = typer.Typer(
+    name="aligngraph",
+    help="Ask several language models, get one answer, and remember who was good at this kind of task.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+policy_app = typer.Typer(help="What earlier tasks taught.", no_args_is_help=True)
+models_app = typer.Typer(help="Models on this machine.", no_args_is_help=True)
+app.add_typer(policy_app, name="policy")
+app.add_typer(models_app, name="models")
+
+TeamFile = Annotated[
+    str | None, typer.Option("--team", help="Team file (TOML). Default: $ALIGNGRAPH_TEAM, else the built-in team.")
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--db", help="Folder or PostgreSQL URL of what lasts. Default: $ALIGNGRAPH_DB, else your data folder."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.callback()
+def _root() -> None:
+    """Keep the command list in the help even when there is one command."""
+
+
+@app.command()
+def ask(
+    task: Annotated[str, typer.Argument(help="The task; '-' reads it from standard input.")],
+    team: TeamFile = None,
+    domain: Annotated[str, typer.Option(help="The kind of task, under which competence is learned.")] = "general",
+    db: Database = None,
+    seed: Annotated[int | None, typer.Option(help="Makes the run repeatable. 0 is a seed.")] = None,
+    run: Annotated[str | None, typer.Option(help="Take up an interrupted run where it stopped.")] = None,
+    *,
+    json: AsJson = False,
+) -> None:
+    """Ask the team: agents propose, the principal ranks blind, one answer comes back."""
+    from aligngraph.cli.ask import Question, answer
+
+    text = sys.stdin.read() if task == "-" else task
+    raise typer.Exit(answer(Question(text, domain, seed, run), team=team, db=db, as_json=json))
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("team.toml"),
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a commented team file."""
+    from aligngraph.cli.init import write_template
+
+    write_template(path, replace=force)
+
+
+@app.command()
+def doctor(team: TeamFile = None, db: Database = None, *, json: AsJson = False) -> None:
+    """Check the team file, keys, servers and database, and try the principal on one easy pair."""
+    from aligngraph.cli.doctor import examine
+
+    raise typer.Exit(examine(team, db, as_json=json))
+
+
+@policy_app.command("show")
+def policy_show(
+    domain: Annotated[str | None, typer.Option(help="This domain only.")] = None,
+    db: Database = None,
+    *,
+    json: AsJson = False,
+) -> None:
+    """Show, by domain, every arm's competence, weight and failures, and how far the principal is trusted."""
+    from aligngraph.cli.policy import show
+
+    show(domain, db, as_json=json)
+
+
+@models_app.command("list")
+def models_list(*, json: AsJson = False) -> None:
+    """List the embedded models and where their weights are."""
+    from aligngraph.cli.models import list_models
+
+    list_models(as_json=json)
+
+
+@models_app.command("pull")
+def models_pull(
+    model: Annotated[str, typer.Argument(help="An embedded model's name, or hf:OWNER/REPO/FILE.gguf.")],
+) -> None:
+    """Fetch a model's weights into the cache and print their path."""
+    from aligngraph.cli.models import pull_model
+
+    pull_model(model)
+
+
+def main() -> None:
+    """Run the command; an error of ours is one line on standard error and the exit status that its class names."""
+    try:
+        app()
+    except AlignGraphError as error:
+        print(f"aligngraph: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)

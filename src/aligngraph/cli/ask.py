@@ -1,0 +1,95 @@
+"""`aligngraph ask`: one task, live progress on standard error, the decision on standard output."""
+
+import asyncio
+import secrets
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from aligngraph.cli.rendering import print_decision
+from aligngraph.decision import Decision
+from aligngraph.errors import DelegationFailedError, TaskError
+from aligngraph.session import Event, open_session
+from aligngraph.state import TaskOptions
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks: the task, its domain, a seed or None, an interrupted run's id or None."""
+
+    task: str
+    domain: str
+    seed: int | None
+    run_id: str | None
+
+
+def answer(question: Question, *, team: str | None, db: str | None, as_json: bool) -> int:
+    """Ask the team, print the decision and return the exit status: 0, 1 when no agent answered, 130 on Ctrl-C.
+
+    Raises:
+        UsageError: something to correct before any model is asked.
+    """
+    if not question.task.strip():
+        raise TaskError("the task is empty: give a question or an instruction in words")
+    run_id = question.run_id or secrets.token_hex(6)
+    progress = Console(stderr=True, quiet=as_json)
+    try:
+        decision = asyncio.run(_ask(question, run_id, team, db, progress))
+    except DelegationFailedError as error:
+        print(f"aligngraph: {error}", file=sys.stderr)
+        _print(Decision.model_validate(error.decision), as_json=as_json)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print(
+            f"aligngraph: interrupted; to go on where it stopped, repeat the command with --run {run_id}",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    _print(decision, as_json=as_json)
+    return 0
+
+
+async def _ask(question: Question, run_id: str, team: str | None, db: str | None, progress: Console) -> Decision:
+    options = TaskOptions() if question.seed is None else TaskOptions(seed=question.seed)
+    with progress.status("asking the agents ..."):
+        async with open_session(team, db=db) as session:
+            return await session.ask(
+                question.task,
+                domain=question.domain,
+                options=options,
+                run_id=run_id,
+                on_event=lambda event: _report(event, progress),
+            )
+
+
+def _report(event: Event, progress: Console) -> None:
+    """Print one line for one event of the run."""
+    line = _REPORTS[event["event"]](event)
+    progress.print(line, style="dim", markup=False, highlight=False)
+
+
+def _report_candidate(event: Event) -> str:
+    outcome = event["answer"] if event["error"] is None else f"({event['error']})"
+    return f"{event['id']} [{event['strategy']}] -> {outcome}"
+
+
+def _report_ranking(event: Event) -> str:
+    return f"principal -> {' > '.join(event['order']) or 'no ranking'}"
+
+
+def _report_round(event: Event) -> str:
+    return f"round {event['round']} -> posterior {', '.join(f'{share:.2f}' for share in event['posterior'])}"
+
+
+_REPORTS: dict[str, Any] = {"candidate": _report_candidate, "ranking": _report_ranking, "round": _report_round}
+
+
+def _print(decision: Decision, *, as_json: bool) -> None:
+    if as_json:
+        print(decision.model_dump_json(indent=2))
+    else:
+        print_decision(decision, Console())

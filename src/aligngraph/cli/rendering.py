@@ -1,0 +1,64 @@
+"""How a decision looks in a terminal: what went wrong first, then the answer, then why."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from aligngraph.decision import Decision
+
+SAME = 5e-4  # weights that print alike
+
+
+def print_decision(decision: Decision, console: Console) -> None:
+    """Print problems, answer, ranking table, weights before and after, and usage."""
+    for problem in decision.problems:
+        console.print(f"[yellow]![/] {escape(problem)}", highlight=False)
+    if decision.answer is None:
+        return
+    console.print(Panel(escape(decision.text or ""), title="solution", title_align="left"))
+    console.print(
+        f"[bold]Answer: {escape(decision.answer)}[/]  ({decision.status}, run {decision.run_id})", highlight=False
+    )
+    console.print(_answers(decision))
+    console.print(_weights(decision))
+    console.print(_summary(decision), highlight=False)
+
+
+def _answers(decision: Decision) -> Table:
+    order = decision.ranking.order if decision.ranking else []
+    table = Table(title="answers", title_justify="left")
+    for heading in ("answer", "votes", "principal", "posterior"):
+        table.add_column(heading, justify="left" if heading == "answer" else "right")
+    for answer in sorted(decision.answers, key=lambda answer: -answer.posterior):
+        place = f"{order.index(answer.answer) + 1}." if answer.answer in order else "-"
+        style = "bold" if answer.answer == decision.answer else ""
+        table.add_row(escape(answer.answer), str(answer.votes), place, f"{answer.posterior:.3f}", style=style)
+    return table
+
+
+def _weights(decision: Decision) -> Table:
+    table = Table(title=f"weights in domain {escape(decision.domain)}", title_justify="left")
+    for heading in ("arm", "before", "", "after"):
+        table.add_column(heading, justify="left" if heading == "arm" else "right")
+    for arm, before in decision.weights.before.items():
+        after = decision.weights.after[arm]
+        table.add_row(escape(arm), f"{before:.3f}", arrow(before, after), f"{after:.3f}")
+    return table
+
+
+def arrow(before: float, after: float) -> str:
+    """Return an arrow that shows which way a weight went."""
+    if abs(after - before) < SAME:
+        return "→"
+    return "↑" if after > before else "↓"
+
+
+def _summary(decision: Decision) -> str:
+    total, game = decision.usage.total, decision.game
+    cost = "unknown" if total.cost is None else f"{total.cost:.4f}"
+    played = f"game: {game.steps} steps, anchor {game.anchor:.2f}, NashConv {game.nash_conv:.3f}; " if game else ""
+    return (
+        f"{played}usage: {total.calls} calls, {total.prompt_tokens:,} + {total.completion_tokens:,} tokens, "
+        f"cost {cost}; {decision.seconds:.1f} s"
+    )

@@ -1,0 +1,166 @@
+"""The state of the delegation graph: small and of plain JSON types, since every checkpoint stores it whole.
+
+Candidate texts live in the policy store; the state holds ids, answers and a short preview.
+"""
+
+from operator import add
+from typing import Annotated, Any, NotRequired
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+PREVIEW_CHARS = 160
+DEFAULT_DOMAIN = "general"
+
+
+class Usage(TypedDict):
+    """Calls and tokens as the providers counted them; `cost` is None where a price is unknown."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+
+
+class TaskOptions(TypedDict, total=False):
+    """How one task is to be run.
+
+    `seed` makes a run repeatable; `task_id` names the task for recorded and scripted models.
+    """
+
+    seed: int
+    task_id: str
+
+
+class RunState(TypedDict):
+    """One task of a thread. `number` counts the thread's tasks from 1; `history` the messages before the task."""
+
+    run_id: str
+    number: int
+    task: str
+    task_id: str
+    seed: int
+    started_at: float
+
+
+class CandidateState(TypedDict):
+    """One candidate; exactly one of `answer` and `error` is not None. `position` is its place in seed order."""
+
+    id: str
+    agent: str
+    strategy: str
+    sample: int
+    round: int
+    position: int
+    answer: str | None
+    preview: str
+    error: str | None
+    usage: Usage
+
+
+class AnswerState(TypedDict):
+    """One distinct answer of the current round, with the ids of its candidates; the first is shown to the principal."""
+
+    answer: str
+    candidates: list[str]
+
+
+class RankingState(TypedDict):
+    """What the principal said. `order` holds numbers of answers, best first; `calls` is the audit of every call."""
+
+    ranker: str
+    model: str
+    order: list[int]
+    preference: list[list[float]]
+    abstained: list[int]
+    calls: list[dict[str, Any]]
+    usage: Usage
+
+
+class ArmRecord(TypedDict):
+    """Sums of what an arm was paid, in this domain and in all others."""
+
+    total: float
+    count: float
+    other_total: float
+    other_count: float
+
+
+class LearnedState(TypedDict):
+    """What earlier tasks taught, read once when the run begins so that a resumed run decides as the first would."""
+
+    arms: dict[str, ArmRecord]
+    principal: ArmRecord
+
+
+class OutcomeState(TypedDict):
+    """How the game of the latest round ended; arrays are in the order of `answers`, dictionaries by arm."""
+
+    chosen: int
+    posterior: list[float]
+    policy: dict[str, list[float]]
+    game: dict[str, Any]
+    alternatives: dict[str, Any]
+
+
+class WeightsState(TypedDict):
+    """Weights by arm, before and after this task."""
+
+    before: dict[str, float]
+    after: dict[str, float]
+
+
+def merge_candidates(known: list[CandidateState], new: list[CandidateState]) -> list[CandidateState]:
+    """Return both lists as one in seed order, each id once, the newer entry of an id winning."""
+    by_id = {candidate["id"]: candidate for candidate in [*known, *new]}
+    return sorted(by_id.values(), key=lambda candidate: (candidate["position"], candidate["id"]))
+
+
+class TaskInput(TypedDict):
+    """What a run is given: a chat whose last human message is the task, and optionally its domain and options."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    domain: NotRequired[str]
+    options: NotRequired[TaskOptions]
+
+
+class DelegationState(TypedDict):
+    """Everything that nodes share; `run` is absent before a thread's first task.
+
+    `decision` is the audit of the run, the last of `messages` the answer.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    domain: str
+    options: TaskOptions
+    run: NotRequired[RunState]
+    round: int
+    learned: LearnedState
+    candidates: Annotated[list[CandidateState], merge_candidates]
+    answers: list[AnswerState]
+    ranking: RankingState | None
+    principal_usage: Usage
+    outcome: OutcomeState | None
+    weights: WeightsState
+    problems: Annotated[list[str], add]
+    decision: dict[str, Any] | None
+
+
+class StateUpdate(TypedDict, total=False):
+    """What a node returns: only the keys that it changes."""
+
+    messages: list[AnyMessage]
+    domain: str
+    options: TaskOptions
+    run: RunState
+    round: int
+    learned: LearnedState
+    candidates: Any  # a list, or Overwrite
+    answers: list[AnswerState]
+    ranking: RankingState | None
+    principal_usage: Usage
+    outcome: OutcomeState | None
+    weights: WeightsState
+    problems: Any  # a list, or Overwrite
+    decision: dict[str, Any] | None

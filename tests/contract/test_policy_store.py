@@ -1,0 +1,294 @@
+"""What the policy store promises on every database."""
+
+import asyncio
+import itertools
+import math
+
+import pytest
+from sqlalchemy import event, text
+
+from aligngraph.errors import StoreError
+from aligngraph.persistence import ArmSums, Candidate, Increment, PolicyStore, Run, Update
+from aligngraph.persistence.schema import read_revision
+from aligngraph.persistence.tables import COMPETENCE
+
+RUN = Run(run_id="r1", domain="maths", task="What is 6 * 7?", seed=0, team={"agents": ["a", "b"]}, team_digest="d1")
+
+
+def candidate(position, **changes):
+    fields = {
+        "candidate_id": f"c{position}",
+        "agent": "careful",
+        "strategy": "plain",
+        "sample": position,
+        "position": position,
+        "answer": "42",
+        "text": "so it is 42",
+        "usage": {"calls": 1, "prompt_tokens": 7},
+    }
+    return Candidate(**{**fields, **changes})
+
+
+def an_update(run_id="r1", round_number=0, domain="maths", payoff=0.75, result=None):
+    increments = (
+        Increment(arm="careful", kind="agent", payoff=payoff),
+        Increment(arm="hasty", kind="agent", payoff=0.0, count=0, failures=1),
+        Increment(arm="principal", kind="principal", payoff=0.5),
+    )
+    return Update(run_id, round_number, domain, increments, result or {"weights": {"careful": 0.1}})
+
+
+@pytest.fixture
+async def store(location):
+    async with await PolicyStore.open(location) as store:
+        yield store
+
+
+@pytest.fixture
+def commits(store):
+    """Grow by one with every transaction that writes."""
+    seen = []
+    event.listen(store._database._writer, "commit", seen.append)
+    return seen
+
+
+async def spoil(store, column, value):
+    row = COMPETENCE.update().where(COMPETENCE.c.arm == "careful").values({column: value})
+    await store._database.write(lambda connection: connection.execute(row))
+
+
+class TestRuns:
+    async def test_a_run_comes_back_as_it_was_started(self, store):
+        assert await store.start_run(RUN) == RUN
+        assert await store.read_run("r1") == RUN
+
+    async def test_an_unknown_run_is_none(self, store):
+        assert await store.read_run("never") is None
+
+    async def test_starting_again_changes_nothing(self, store):
+        await store.start_run(RUN)
+        await store.finish_run("r1", "ok", {"answer": "42"})
+        again = await store.start_run(Run(run_id="r1", domain="maths", task=RUN.task, seed=5))
+        assert (again.status, again.seed, again.team) == ("ok", 0, RUN.team)
+
+    @pytest.mark.parametrize("change", [{"task": "What is 6 * 8?"}, {"domain": "law"}])
+    async def test_an_id_used_for_another_task_is_refused(self, store, change):
+        await store.start_run(RUN)
+        with pytest.raises(StoreError, match="'r1' was used for another task"):
+            await store.start_run(Run(**{**vars(RUN), **change}))
+        assert await store.read_run("r1") == RUN
+
+    @pytest.mark.parametrize("seed", [0, 2**31 - 1, 2**62])
+    async def test_every_seed_survives(self, store, seed):
+        assert (await store.start_run(Run(run_id="s", domain="d", task="t", seed=seed))).seed == seed
+
+    async def test_a_finished_run_keeps_its_decision(self, store):
+        await store.start_run(RUN)
+        decision = {"answer": "42", "entropy": 0.1 + 0.2, "why": None, "names": ["é", "数"]}
+        await store.finish_run("r1", "degraded", decision)
+        stored = await store.read_run("r1")
+        assert (stored.status, stored.decision) == ("degraded", decision)
+        assert stored.started_at <= stored.finished_at
+        assert stored.finished_at.endswith("+00:00")
+
+    async def test_a_failed_run_has_no_decision(self, store):
+        await store.start_run(RUN)
+        await store.finish_run("r1", "failed", None)
+        stored = await store.read_run("r1")
+        assert (stored.status, stored.decision) == ("failed", None)
+
+    async def test_a_run_that_was_never_started_cannot_finish(self, store):
+        with pytest.raises(StoreError, match="no run 'r9'"):
+            await store.finish_run("r9", "ok", {})
+
+    async def test_a_decision_that_is_no_json_changes_nothing(self, store):
+        await store.start_run(RUN)
+        with pytest.raises(Exception, match="Out of range float"):
+            await store.finish_run("r1", "ok", {"entropy": float("nan")})
+        assert (await store.read_run("r1")).status == "running"
+
+    async def test_only_a_running_run_can_be_interrupted(self, store):
+        await store.start_run(RUN)
+        await store.mark_interrupted("r1")
+        assert (await store.read_run("r1")).status == "interrupted"
+        await store.finish_run("r1", "ok", {})
+        await store.mark_interrupted("r1")
+        assert (await store.read_run("r1")).status == "ok"
+
+
+class TestCandidates:
+    async def test_come_back_in_seed_order(self, store):
+        drawn = [candidate(2), candidate(0, answer=None, text="", error="timed out"), candidate(1)]
+        for one in drawn:
+            await store.record_candidate("r1", one)
+        await store.record_candidate("r2", candidate(0))
+        assert await store.read_candidates("r1") == sorted(drawn, key=lambda one: one.position)
+
+    async def test_the_first_of_an_id_stays(self, store):
+        await store.record_candidate("r1", candidate(0))
+        await store.record_candidate("r1", candidate(0, text="again"))
+        assert await store.read_candidates("r1") == [candidate(0)]
+
+    @pytest.mark.parametrize(("written", "read"), [("a\0b", "a\ufffdb"), ("a\ud83d", "a\ufffd"), ("😀\x1b", "😀\x1b")])
+    async def test_any_text_can_be_kept(self, store, written, read):
+        await store.record_candidate("r1", candidate(0, text=written, usage={"stop": written}))
+        [stored] = await store.read_candidates("r1")
+        assert stored.text == read
+        assert stored.usage["stop"].replace("\0", "\ufffd") == read
+
+    async def test_those_that_come_together_share_a_transaction(self, store, commits):
+        await asyncio.gather(*(store.record_candidate("r1", candidate(i)) for i in range(32)))
+        assert len(await store.read_candidates("r1")) == 32
+        assert 1 <= len(commits) <= 2
+
+
+class TestRankings:
+    async def test_the_first_verdict_of_a_round_stays(self, store):
+        await store.record_ranking("r1", 1, {"order": [1, 0]})
+        await store.record_ranking("r1", 1, {"order": [0, 1]})
+        await store.record_ranking("r1", 2, {"order": []})
+        assert await store.read_ranking("r1", 1) == {"order": [1, 0]}
+        assert await store.read_ranking("r1", 2) == {"order": []}
+        assert await store.read_ranking("r1", 3) is None
+
+
+class TestUpdates:
+    async def test_sums_start_empty(self, store):
+        sums = await store.read_sums("maths")
+        assert (sums.here, sums.elsewhere, sums.quarantined) == ({}, {}, ())
+
+    async def test_an_update_adds_to_the_sums(self, store):
+        applied = await store.apply_update(an_update())
+        assert applied.applied
+        assert applied.result == {"weights": {"careful": 0.1}}
+        assert applied.sums == await store.read_sums("maths")
+        assert applied.sums.here == {
+            "careful": ArmSums("agent", 0.75, 1.0, 0),
+            "hasty": ArmSums("agent", 0.0, 0.0, 1),
+            "principal": ArmSums("principal", 0.5, 1.0, 0),
+        }
+
+    async def test_the_second_time_changes_nothing_and_returns_the_first_result(self, store):
+        first = await store.apply_update(an_update())
+        second = await store.apply_update(an_update(payoff=0.1, result={"other": 1}))
+        assert (second.applied, second.result, second.sums) == (False, first.result, first.sums)
+
+    async def test_an_update_can_be_read_back(self, store):
+        update = an_update(round_number=3)
+        await store.apply_update(update)
+        assert await store.read_update("r1", 3) == update
+        assert await store.read_update("r1", 2) is None
+
+    async def test_an_update_without_increments_is_recorded(self, store):
+        assert (await store.apply_update(Update("r1", 0, "maths", ()))).applied
+        assert not (await store.apply_update(Update("r1", 0, "maths", ()))).applied
+
+    async def test_other_domains_are_added_up(self, store):
+        await store.apply_update(an_update("r1", domain="law"))
+        await store.apply_update(an_update("r2", domain="law"))
+        await store.apply_update(an_update("r3", domain="art"))
+        sums = (await store.apply_update(an_update("r4", domain="maths", payoff=0.25))).sums
+        assert sums.here["careful"] == ArmSums("agent", 0.25, 1.0, 0)
+        assert sums.elsewhere["careful"] == ArmSums("agent", 2.25, 3.0, 0)
+        assert sums.elsewhere["hasty"].failures == 3
+        assert (await store.read_sums("new")).elsewhere["careful"].count == 4.0
+
+    async def test_any_order_and_any_split_ends_in_the_same_sums(self, location, store):
+        updates = [an_update(f"r{i}", i % 3, payoff=i / 8) for i in range(8)]
+        async with await PolicyStore.open(location) as other:
+            workers = itertools.cycle([store, other])
+            again = [*updates, *reversed(updates)]
+            await asyncio.gather(*(worker.apply_update(u) for worker, u in zip(workers, again, strict=False)))
+        assert (await store.read_sums("maths")).here["careful"] == ArmSums("agent", 28 / 8, 8.0, 0)
+
+    async def test_feedback_takes_back_the_self_assessment(self, store):
+        await store.apply_update(an_update(payoff=0.3))
+        correction = (Increment("careful", "agent", payoff=-0.3, count=0),)
+        sums = (await store.apply_update(Update("r1", -1, "maths", correction))).sums
+        assert sums.here["careful"] == ArmSums("agent", 0.0, 1.0, 0)
+
+    async def test_rounding_below_zero_is_zero(self, store):
+        for i, payoff in enumerate([0.1, 0.2, -0.1, -0.2, -1e-12]):
+            await store.apply_update(Update("r", i, "maths", (Increment("careful", "agent", payoff, count=0),)))
+        sums = await store.read_sums("maths")
+        assert sums.here["careful"] == ArmSums("agent", 0.0, 0.0, 0)
+        assert sums.quarantined == ()
+
+    async def test_updates_that_meet_in_opposite_order_do_not_wait_for_each_other_for_ever(self, location, store):
+        arms = [Increment(f"arm{i}", "agent", 1.0) for i in range(12)]
+        async with await PolicyStore.open(location) as other:
+            there = (store.apply_update(Update(f"a{i}", 0, "maths", tuple(arms))) for i in range(20))
+            back = (other.apply_update(Update(f"b{i}", 0, "maths", tuple(arms[::-1]))) for i in range(20))
+            await asyncio.gather(*there, *back)
+        assert {sums.count for sums in (await store.read_sums("maths")).here.values()} == {40.0}
+
+
+class TestSummary:
+    async def test_an_empty_store_has_none(self, store):
+        assert await store.summary() == []
+
+    async def test_it_counts_runs_and_not_rounds(self, store):
+        last = [await store.apply_update(an_update(run, i)) for run in ("r1", "r2") for i in range(3)][-1]
+        await store.apply_update(an_update("r3", domain="art"))
+        art, maths = await store.summary()
+        assert (art.domain, art.tasks) == ("art", 1)
+        assert (maths.domain, maths.tasks, maths.arms) == ("maths", 2, last.sums.here)
+        assert maths.changed_at == (await store.read_update("r2", 2)).at
+        assert list(maths.arms) == ["careful", "hasty", "principal"]
+
+
+class TestQuarantine:
+    """A weight of 0, once saved, made every request of a neighbouring system fail for weeks (F18)."""
+
+    @pytest.mark.parametrize(
+        ("column", "value"),
+        [("total", math.inf), ("total", -1), ("total", 7), ("count", -3), ("failures", -1), ("kind", "x")],
+    )
+    async def test_a_row_that_makes_no_sense_counts_as_unseen(self, store, column, value):
+        await store.apply_update(an_update())
+        await spoil(store, column, value)
+        sums = await store.read_sums("maths")
+        assert sorted(sums.here) == ["hasty", "principal"]
+        [line] = sums.quarantined
+        assert line.startswith("arm 'careful' in domain 'maths' counts as unseen: ")
+        assert sorted((await store.read_sums("law")).elsewhere) == ["hasty", "principal"]
+
+    async def test_it_learns_again_from_the_prior(self, store):
+        await store.apply_update(an_update("r1"))
+        await spoil(store, "total", -5)
+        sums = (await store.apply_update(an_update("r2", payoff=0.5))).sums
+        assert sums.here["careful"] == ArmSums("agent", 0.5, 1.0, 0)
+        assert sums.quarantined == ()
+        assert (await store.read_update("r1", 0)).increments[0].payoff == 0.75
+
+    async def test_the_summary_shows_it(self, store):
+        await store.apply_update(an_update())
+        await spoil(store, "count", 0)
+        [maths] = await store.summary()
+        assert sorted(maths.arms) == ["hasty", "principal"]
+        assert maths.quarantined == (await store.read_sums("maths")).quarantined != ()
+
+
+class TestOpening:
+    async def test_what_was_written_is_there_when_opened_again(self, location, store):
+        await store.apply_update(an_update())
+        await store.close()
+        async with await PolicyStore.open(location) as again:
+            assert (await again.read_sums("maths")).here["careful"].count == 1.0
+
+    async def test_closing_twice_is_harmless(self, store):
+        await store.close()
+        await store.close()
+
+    async def test_a_newer_schema_is_left_alone(self, location, store):
+        newer = text("UPDATE aligngraph_version SET version_num = 'policy_9999'")
+        await store._database.write(lambda connection: connection.execute(newer))
+        with pytest.raises(StoreError, match=r"newer aligngraph .*'policy_9999'.*--db"):
+            await PolicyStore.open(location)
+        assert await store._database.read(read_revision) == "policy_9999"
+
+    async def test_several_may_open_a_new_database_at_once(self, location):
+        stores = await asyncio.gather(*(PolicyStore.open(location) for _ in range(4)))
+        for i, store in enumerate(stores):
+            assert (await store.apply_update(an_update(f"r{i}"))).applied
+            await store.close()

@@ -1,0 +1,43 @@
+import asyncio
+
+import pytest
+
+from aligngraph.nodes.isolation import attempt, describe_cause
+
+
+async def raise_(error):
+    raise error
+
+
+async def test_a_value_comes_back():
+    async def answer():
+        return 42
+
+    ended = await attempt(answer(), 1)
+    assert (ended.value, ended.cause) == (42, None)
+
+
+async def test_f51_the_true_cause_comes_back_in_one_line():
+    ended = await attempt(raise_(ValueError("rate limit\nreached")), 1)
+    assert (ended.value, ended.cause) == (None, "ValueError: rate limit reached")
+
+
+async def test_a_call_that_hangs_ends_at_its_timeout():
+    ended = await attempt(asyncio.Event().wait(), 0.01)
+    assert ended.cause == "no reply within 0.01 s"
+
+
+async def test_a_provider_s_own_timeout_keeps_its_words():
+    assert (await attempt(raise_(TimeoutError("read timed out")), 1)).cause == "read timed out"
+
+
+async def test_cancellation_is_no_failure_of_the_call():
+    call = asyncio.create_task(attempt(asyncio.Event().wait(), 60))
+    await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+def test_an_error_without_a_message_is_named_by_its_class():
+    assert describe_cause(KeyError()) == "KeyError"

@@ -1,0 +1,150 @@
+from importlib.resources import files
+
+import pytest
+
+from aligngraph.errors import TeamError
+from aligngraph.team import Team
+
+ONE_AGENT = '[[agents]]\nname = "careful"\nmodel = "scripted:script.jsonl"\n'
+PRINCIPAL = '[principal]\nmodel = "scripted:script.jsonl"\n'
+
+
+def parse(text):
+    return Team.parse(text, "team.toml")
+
+
+def test_all_but_one_agent_and_the_principal_is_optional():
+    team = parse(ONE_AGENT + PRINCIPAL)
+    agent = team.agents[0]
+    assert (agent.strategies, agent.samples, agent.temperature, agent.timeout_s, agent.price) == (
+        ("step_by_step",),
+        2,
+        0.7,
+        60,
+        None,
+    )
+    assert (team.principal.ranker, team.principal.fallback) == ("listwise", ())
+    assert (team.game.step_size, team.game.anchor, team.game.smoothing) == (1.0, "trust", 0.5)
+    assert (team.game.max_steps, team.game.max_rounds, team.learning.mode) == (200, 1, "on")
+
+
+def test_the_complete_team_file_of_the_contract_is_read():
+    team = parse(
+        """
+        [[agents]]
+        name = "careful"
+        model = "openai:gpt-4.1-mini"
+        strategies = ["step_by_step"]
+        samples = 2
+        temperature = 0.7
+        timeout_s = 60
+        price = { prompt = 0.4, completion = 1.6 }
+        [[agents]]
+        name = "served"
+        model = { provider = "openai", name = "qwen", base_url = "http://127.0.0.1:8100/v1", api_key_env = "MY_KEY", max_tokens = 512 }
+        [principal]
+        model = "openai:gpt-4.1"
+        ranker = "listwise"
+        fallback = []
+        [game]
+        step_size = 1.0
+        anchor = 0.4
+        smoothing = 0.5
+        max_steps = 200
+        max_rounds = 1
+        [learning]
+        mode = "frozen"
+        [budget]
+        """
+    )
+    assert team.agents[0].price.completion == 1.6
+    assert team.agents[1].model.base_url == "http://127.0.0.1:8100/v1"
+    assert (team.game.anchor, team.learning.mode) == (0.4, "frozen")
+
+
+@pytest.mark.parametrize("name", ["default_team.toml", "team_template.toml"])
+def test_the_teams_in_the_package_are_valid(name):
+    assert len(parse(files("aligngraph").joinpath(name).read_text()).agents) >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        ("agents = [", "not TOML"),
+        (PRINCIPAL, "agents: Field required"),
+        ("agents = []\n" + PRINCIPAL, "no agents: a team needs at least one [[agents]] table"),
+        (ONE_AGENT, "principal: Field required"),
+        (ONE_AGENT + ONE_AGENT + PRINCIPAL, "agent names must be unique: 'careful' occurs more than once"),
+        (ONE_AGENT + "samples = 0\n" + PRINCIPAL, "agents[0].samples: Input should be greater than or equal to 1"),
+        (ONE_AGENT + "sampels = 3\n" + PRINCIPAL, "agents[0].sampels: unknown key 'sampels'; did you mean 'samples'?"),
+        (ONE_AGENT + PRINCIPAL + "[gmae]\n", "gmae: unknown key 'gmae'; did you mean 'game'?"),
+        (
+            ONE_AGENT + PRINCIPAL + "[game]\nstepsize = 1\n",
+            "game.stepsize: unknown key 'stepsize'; did you mean 'step_size'?",
+        ),
+        (
+            ONE_AGENT + "price = { promt = 1, completion = 1 }\n" + PRINCIPAL,
+            "unknown key 'promt'; did you mean 'prompt'?",
+        ),
+        (
+            ONE_AGENT + 'strategies = ["step_by_stop"]\n' + PRINCIPAL,
+            "unknown strategy 'step_by_stop'; did you mean 'step_by_step'?",
+        ),
+        (ONE_AGENT + "strategies = []\n" + PRINCIPAL, "agents[0].strategies"),
+        (
+            ONE_AGENT.replace("careful", "principal") + PRINCIPAL,
+            "agent name 'principal' belongs to a node of the graph",
+        ),
+        (ONE_AGENT.replace("careful", "a:b") + PRINCIPAL, "agent name 'a:b': use up to 64 letters"),
+        (ONE_AGENT.replace("careful", "") + PRINCIPAL, "agent name ''"),
+        (ONE_AGENT + PRINCIPAL + "[game]\nanchor = -1\n", "game.anchor"),
+        (ONE_AGENT + PRINCIPAL + "[game]\nstep_size = 0\n", "game.step_size"),
+        (ONE_AGENT + PRINCIPAL + '[learning]\nmode = "of"\n', "learning.mode"),
+        (ONE_AGENT + PRINCIPAL + "[budget]\ncalls = 3\n", "caps are not enforced yet: remove calls"),
+        (ONE_AGENT.replace('"scripted:script.jsonl"', "3") + PRINCIPAL, "a model is a string"),
+        (ONE_AGENT.replace("scripted:script.jsonl", "embedded:smollm2-135x") + PRINCIPAL, "smollm2-135m"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_with_its_place(text, finding):
+    with pytest.raises(TeamError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert message.startswith("team.toml: ")
+    assert finding in message
+    assert "\n" not in message
+
+
+def test_a_missing_file_and_one_that_is_not_text_are_named(tmp_path):
+    with pytest.raises(TeamError, match=r"absent\.toml' cannot be read: No such file"):
+        Team.load(tmp_path / "absent.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TeamError, match=r"binary\.toml' is not UTF-8 text"):
+        Team.load(tmp_path / "binary.toml")
+
+
+def test_explicit_beats_environment_beats_default(tmp_path, monkeypatch):
+    for name in ("explicit", "environment"):
+        (tmp_path / f"{name}.toml").write_text(ONE_AGENT.replace("careful", name) + PRINCIPAL)
+    monkeypatch.delenv("ALIGNGRAPH_TEAM", raising=False)
+    assert Team.load().agents[0].name == "careful"
+    monkeypatch.setenv("ALIGNGRAPH_TEAM", str(tmp_path / "environment.toml"))
+    assert Team.load().agents[0].name == "environment"
+    assert Team.load(tmp_path / "explicit.toml").agents[0].name == "explicit"
+
+
+def test_files_of_models_lie_beside_the_team_file(tmp_path):
+    (tmp_path / "team.toml").write_text(ONE_AGENT + PRINCIPAL)
+    assert Team.load(tmp_path / "team.toml").agents[0].model.name == str(tmp_path / "script.jsonl")
+
+
+def test_strategies_are_dealt_to_the_samples_in_turn():
+    agent = parse(ONE_AGENT + 'strategies = ["direct", "step_by_step"]\nsamples = 3\n' + PRINCIPAL).agents[0]
+    assert [agent.strategy(sample) for sample in range(3)] == ["direct", "step_by_step", "direct"]
+
+
+def test_no_secret_is_in_the_description(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    table = '{ provider = "openai", name = "m", api_key_env = "MY_KEY" }'
+    team = parse(ONE_AGENT.replace('"scripted:script.jsonl"', table) + PRINCIPAL)
+    assert "sk-secret" not in str(team.describe())
+    assert team.describe()["agents"][0]["model"] == "openai:m"
