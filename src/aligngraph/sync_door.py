@@ -17,9 +17,8 @@ def run_blocking(coroutine: Coroutine[Any, Any, Result]) -> Result:
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
     try:
         return future.result()
-    except BaseException:
+    finally:
         future.cancel()  # Ctrl-C ends the wait; it must end the work too
-        raise
 
 
 @cache
