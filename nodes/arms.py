@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from aligngraph.persistence import ArmSums, PolicyStore, Sums
-from aligngraph.policy import anchor_from_trust, competence, trust, weight
+from aligngraph.persistence import ArmSums, Sums
+from aligngraph.policy import competence, principal_anchor, weight
 from aligngraph.state import ArmRecord, LearnedState
 from aligngraph.team import Team
 
@@ -12,9 +12,8 @@ _NOTHING = ArmSums(kind="agent", total=0.0, count=0.0, failures=0)
 UNSEEN = ArmRecord(total=0.0, count=0.0, other_total=0.0, other_count=0.0)
 
 
-async def read_learned(store: PolicyStore, team: Team, domain: str) -> LearnedState:
-    """Return the sums of every arm of the team and of the principal in `domain`, and what other domains lend them."""
-    sums = await store.read_sums(domain)
+def read_learned(sums: Sums, team: Team) -> LearnedState:
+    """Return the sums of every arm of the team and of the principal, and what other domains lend them."""
     arms = [f"{agent.name}/{strategy}" for agent in team.agents for strategy in agent.strategies]
     return LearnedState(arms={arm: _record(sums, arm) for arm in arms}, principal=_record(sums, PRINCIPAL))
 
@@ -34,11 +33,10 @@ def weigh_arms(learned: LearnedState, *, answers: int) -> dict[str, float]:
     return dict(zip(names, weight(read_competence(learned, names), answers).tolist(), strict=True))
 
 
-def trusted_anchor(learned: LearnedState, answers: int) -> float:
+def earned_anchor(learned: LearnedState, answers: int) -> float:
     """Return the anchor of a game over this many answers: the less the principal proved right, the firmer it holds."""
-    principal = learned["principal"]
-    mean = principal["total"] / principal["count"] if principal["count"] else 0.0
-    return anchor_from_trust(trust(min(mean, 1.0), answers), int(principal["count"]))
+    record = learned["principal"]
+    return principal_anchor(record["total"], record["count"], answers, record["other_total"], record["other_count"])
 
 
 def add_payoffs(learned: LearnedState, payoffs: dict[str, float]) -> LearnedState:

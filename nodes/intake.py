@@ -32,7 +32,8 @@ async def open_task(
     run = _name_run(state, runtime, task)
     async with resources.open_store() as store:
         stored = await store.start_run(_describe_run(run, domain, team))
-        learned = await read_learned(store, team, domain)
+        sums = await store.read_sums(domain)
+    learned = read_learned(sums, team)
     weights = weigh_arms(learned, answers=2)
     return StateUpdate(
         domain=domain,
@@ -45,7 +46,7 @@ async def open_task(
         principal_usage=NOTHING,
         outcome=None,
         weights={"before": weights, "after": weights},
-        problems=Overwrite([]),
+        problems=Overwrite([f"policy store: {line}" for line in sums.quarantined]),
         decision=None,
     )
 

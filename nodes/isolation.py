@@ -31,6 +31,13 @@ async def attempt(call: Awaitable[Value], timeout_s: float) -> Attempt[Value]:
 
 
 def describe_cause(error: BaseException) -> str:
-    """Return the error's class and its own message in one line."""
+    """Return the error's class and own message in one line, with the error behind it where a client hides one."""
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    return _name(error) if root is error else f"{_name(error)} ({_name(root)})"
+
+
+def _name(error: BaseException) -> str:
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

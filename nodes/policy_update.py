@@ -8,7 +8,7 @@ from langgraph.types import Command
 
 from aligngraph.context import DelegationContext
 from aligngraph.nodes.agent import NO_ANSWER
-from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, read_competence, trusted_anchor, weigh_arms
+from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, read_competence, earned_anchor, weigh_arms
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.votes import VoteTable, arm_of, count_first_votes, count_votes
 from aligngraph.persistence import Increment, Update
@@ -46,7 +46,7 @@ async def update_policy(
 
 def _play(state: DelegationState, votes: VoteTable, game: Game) -> RoundOutcome:
     answers, ranking = len(state["answers"]), state["ranking"]
-    anchor = trusted_anchor(state["learned"], answers) if game.anchor == "trust" else game.anchor
+    anchor = earned_anchor(state["learned"], answers) if game.anchor == "trust" else game.anchor
     ranks = None
     if ranking and ranking["order"]:
         ranks = [ranking["order"].index(number) for number in range(answers)]

@@ -72,7 +72,7 @@ class GameReport(_Part):
 
     Attributes:
         regret: external regret of each arm over the steps played.
-        regret_bound: the bound on it that holds for anchor 0.
+        regret_bound: what the regret can be at most, whatever the principal prefers.
         nash_conv: of the final profile in the game without anchor.
         anchored_nash_conv: of the final profile in the game that was played, anchor included.
         entropy: of the posterior, in nats.

@@ -95,7 +95,7 @@ def fields(policies, paid, initial, history, eta, lam):
         totals = [math.fsum(past[i][y] for _, past in history) for y in range(len(start))]
         best = totals.index(max(totals))
         regrets.append(totals[best] - math.fsum(inner(p[i], u[i]) for p, u in history))
-        bounds.append(math.log(1 / start[best]) / eta + eta * len(history) / 8)
+        bounds.append(math.log(1 / start[best]) * (1 / eta + lam * len(history)) + eta * len(history) / 8)
     gaps = [gap(p, u) for p, u in zip(policies, paid, strict=True)]
     anchored = [anchored_gap(p, u, q, lam) for p, u, q in zip(policies, paid, initial, strict=True)]
     return {

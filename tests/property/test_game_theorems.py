@@ -27,6 +27,7 @@ EXAMPLES = settings(max_examples=60, deadline=None)
 ROCK_PAPER_SCISSORS = np.array([[0.5, 1, 0], [0, 0.5, 1], [1, 0, 0.5]])
 unit = st.floats(0, 1, allow_subnormal=False)
 step_sizes = st.floats(0.05, 3)
+anchors = st.sampled_from([0.0, 0.1, 0.3, 2.0])
 anchors = st.floats(0, 5, allow_subnormal=False)
 few, several = st.integers(1, 5), st.integers(2, 5)
 
@@ -150,7 +151,7 @@ def test_3_a_light_anchor_returns_the_best_answer_of_a_transitive_principal(tran
     assert outcome.policy[:, best].min() > 0.99
 
 
-def realised_regret(initial, next_payoff, steps, step_size):
+def realised_regret(initial, next_payoff, steps, step_size, anchor=0.0):
     log_initial, tilt = np.log(initial), np.zeros_like(initial)
     totals, earned = np.zeros_like(initial), np.zeros(len(initial))
     for step in range(steps):
@@ -158,27 +159,27 @@ def realised_regret(initial, next_payoff, steps, step_size):
         paid = next_payoff(step, policy)
         totals += paid
         earned += (policy * paid).sum(axis=1)
-        tilt = mirror_step(tilt, paid, step_size=step_size, anchor=0)
-    bound = regret_bound(initial, totals, step_size=step_size, steps=steps)
+        tilt = mirror_step(tilt, paid, step_size=step_size, anchor=anchor)
+    bound = regret_bound(initial, totals, step_size=step_size, steps=steps, anchor=anchor)
     return external_regret(totals, earned), bound
 
 
 @EXAMPLES
-@given(vote_counts(), st.integers(1, 12), step_sizes, st.data())
-def test_4_regret_is_within_the_bound_for_any_payoffs(counts, steps, step_size, drawn):
+@given(vote_counts(), st.integers(1, 12), step_sizes, anchors, st.data())
+def test_4_regret_is_within_the_bound_for_any_payoffs(counts, steps, step_size, anchor, drawn):
     initial = initial_policy(vote_shares(counts))
     sequence = drawn.draw(arrays(np.float64, (steps, *counts.shape), elements=unit))
-    regret, bound = realised_regret(initial, lambda step, _: sequence[step], steps, step_size)
+    regret, bound = realised_regret(initial, lambda step, _: sequence[step], steps, step_size, anchor)
     assert (regret <= bound + 1e-9).all()
 
 
 @EXAMPLES
-@given(vote_counts(), st.integers(1, 60), step_sizes)
-def test_4_regret_is_within_the_bound_against_an_adversary_who_sees_the_policy(counts, steps, step_size):
+@given(vote_counts(), st.integers(1, 60), step_sizes, anchors)
+def test_4_regret_is_within_the_bound_against_an_adversary_who_sees_the_policy(counts, steps, step_size, anchor):
     def spite(_, policy):
         return (policy == policy.min(axis=1, keepdims=True)).astype(float)
 
-    regret, bound = realised_regret(initial_policy(vote_shares(counts)), spite, steps, step_size)
+    regret, bound = realised_regret(initial_policy(vote_shares(counts)), spite, steps, step_size, anchor)
     assert (regret <= bound + 1e-9).all()
 
 
@@ -188,9 +189,9 @@ def test_4_the_bound_is_nearly_reached_by_two_answers_that_pay_in_turn():
 
 
 @EXAMPLES
-@given(games(), step_sizes)
-def test_4_the_games_own_regret_is_within_its_bound(game, step_size):
-    outcome = play(game.initial, game.preference, step_size=step_size, anchor=0, max_steps=50, tolerance=0)
+@given(games(), step_sizes, anchors)
+def test_4_the_games_own_regret_is_within_its_bound(game, step_size, anchor):
+    outcome = play(game.initial, game.preference, step_size=step_size, anchor=anchor, max_steps=50, tolerance=0)
     assert (outcome.regret <= outcome.regret_bound + 1e-9).all()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from aligngraph.cli.rendering import print_decision
+from aligngraph.cli.rendering import console, print_decision
 from aligngraph.decision import Decision
 from aligngraph.errors import DelegationFailedError, TaskError
 from aligngraph.session import Event, open_session
@@ -36,7 +36,7 @@ def answer(question: Question, *, team: str | None, db: str | None, as_json: boo
     if not question.task.strip():
         raise TaskError("the task is empty: give a question or an instruction in words")
     run_id = question.run_id or secrets.token_hex(6)
-    progress = Console(stderr=True, quiet=as_json)
+    progress = console(stderr=True, quiet=as_json)
     try:
         decision = asyncio.run(_ask(question, run_id, team, db, progress))
     except DelegationFailedError as error:
@@ -69,7 +69,7 @@ async def _ask(question: Question, run_id: str, team: str | None, db: str | None
 def _report(event: Event, progress: Console) -> None:
     """Print one line for one event of the run."""
     line = _REPORTS[event["event"]](event)
-    progress.print(line, style="dim", markup=False, highlight=False)
+    progress.print(line, style="dim", markup=False)
 
 
 def _report_candidate(event: Event) -> str:
@@ -92,4 +92,4 @@ def _print(decision: Decision, *, as_json: bool) -> None:
     if as_json:
         print(decision.model_dump_json(indent=2))
     else:
-        print_decision(decision, Console())
+        print_decision(decision)

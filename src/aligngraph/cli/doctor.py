@@ -9,6 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from rich.console import Console
 from rich.markup import escape
 
+from aligngraph.cli.rendering import console
 from aligngraph.errors import AlignGraphError
 from aligngraph.models import model_label, open_model
 from aligngraph.nodes.isolation import attempt
@@ -32,17 +33,17 @@ class Finding:
 
 def examine(team: str | None, db: str | None, *, as_json: bool) -> int:
     """Print every finding; return 0 when all is in order, else 1."""
-    findings = asyncio.run(_collect(team, db, Console(quiet=as_json)))
+    findings = asyncio.run(_collect(team, db, console(quiet=as_json)))
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
     return 0 if all(finding.ok for finding in findings) else 1
 
 
-async def _collect(team: str | None, db: str | None, console: Console) -> list[Finding]:
+async def _collect(team: str | None, db: str | None, screen: Console) -> list[Finding]:
     findings = []
     async for finding in _check(team, db):
         mark = "[green]ok  [/]" if finding.ok else "[red]FAIL[/]"
-        console.print(f"{mark} {finding.check}: {escape(finding.detail)}", highlight=False, soft_wrap=True)
+        screen.print(f"{mark} {finding.check}: {escape(finding.detail)}", soft_wrap=True)
         findings.append(finding)
     return findings
 

@@ -3,10 +3,10 @@
 import json
 from dataclasses import asdict
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from aligngraph.cli.rendering import console
 from aligngraph.models import known_models, pull
 
 
@@ -22,7 +22,7 @@ def list_models(*, as_json: bool) -> None:
     for model in models:
         place = str(model.path) if model.cached else "fetched when first used"
         table.add_row(f"embedded:{model.name}", str(model.size_mb), model.licence, escape(place))
-    Console().print(table)
+    console().print(table)
 
 
 def pull_model(name: str) -> None:

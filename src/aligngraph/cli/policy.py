@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from aligngraph.cli.rendering import console
 from aligngraph.persistence import ArmSums, DomainSummary, Location, PolicyStore
-from aligngraph.policy import anchor_from_trust, competence, trust, weight
+from aligngraph.policy import competence, principal_anchor, weight
 
 TWO_ANSWERS, THREE_ANSWERS = 2, 3
 
@@ -21,11 +22,11 @@ def show(domain: str | None, db: str | None, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"domains": chosen}, indent=2, ensure_ascii=False))
         return
-    console = Console()
+    screen = console()
     if not chosen:
-        console.print("nothing learned yet" if domain is None else f"nothing learned yet in domain {domain!r}")
+        screen.print("nothing learned yet" if domain is None else f"nothing learned yet in domain {domain!r}")
     for entry in chosen:
-        _print_domain(entry, console)
+        _print_domain(entry, screen)
 
 
 async def _read(db: str | None) -> list[DomainSummary]:
@@ -58,12 +59,12 @@ def _describe_arm(sums: ArmSums) -> dict[str, Any]:
 
 def _describe_principal(sums: ArmSums) -> dict[str, Any]:
     """Return how often the votes agreed with the principal's first choice, and the anchor among three answers."""
-    mean = sums.total / sums.count if sums.count else 0.0
-    trusted = trust(min(mean, 1.0), THREE_ANSWERS)
-    return {"tasks": int(sums.count), "agreement": mean, "anchor": anchor_from_trust(trusted, int(sums.count))}
+    mean = sums.total / sums.count if sums.count else None
+    anchor = principal_anchor(sums.total, sums.count, THREE_ANSWERS)
+    return {"tasks": int(sums.count), "agreement": mean, "anchor": anchor}
 
 
-def _print_domain(entry: dict[str, Any], console: Console) -> None:
+def _print_domain(entry: dict[str, Any], screen: Console) -> None:
     tasks = f"{entry['tasks']} task{'' if entry['tasks'] == 1 else 's'}"
     table = Table(title=f"domain {escape(entry['domain'])}: {tasks}", title_justify="left")
     for heading in ("arm", "tasks", "competence", "weight", "failed calls"):
@@ -71,12 +72,12 @@ def _print_domain(entry: dict[str, Any], console: Console) -> None:
     for arm, row in entry["arms"].items():
         cells = (str(row["tasks"]), f"{row['competence']:.3f}", f"{row['weight']:.3f}", str(row["failures"]))
         table.add_row(escape(arm), *cells)
-    console.print(table)
+    screen.print(table)
     if principal := entry["principal"]:
-        console.print(
+        screen.print(
             f"principal: ranked {principal['tasks']} tasks, mean posterior of its first choice "
-            f"{principal['agreement']:.3f}, anchor {principal['anchor']:.2f} (three answers)",
+            f"{principal['agreement'] or 0:.3f}, anchor {principal['anchor']:.2f} (three answers)",
             highlight=False,
         )
     for line in entry["quarantined"]:
-        console.print(f"[yellow]![/] left out: {escape(line)}", highlight=False)
+        screen.print(f"[yellow]![/] left out: {escape(line)}")

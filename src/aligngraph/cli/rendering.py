@@ -10,19 +10,25 @@ from aligngraph.decision import Decision
 SAME = 5e-4  # weights that print alike
 
 
-def print_decision(decision: Decision, console: Console) -> None:
+def console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """Return a console on standard output, or error, that shows names and texts as they are: no `:x:` becomes a picture."""
+    return Console(stderr=stderr, quiet=quiet, emoji=False, highlight=False)
+
+
+def print_decision(decision: Decision) -> None:
     """Print problems, answer, ranking table, weights before and after, and usage."""
+    screen = console()
     for problem in decision.problems:
-        console.print(f"[yellow]![/] {escape(problem)}", highlight=False)
+        screen.print(f"[yellow]![/] {escape(problem)}")
     if decision.answer is None:
         return
-    console.print(Panel(escape(decision.text or ""), title="solution", title_align="left"))
-    console.print(
+    screen.print(Panel(escape(decision.text or ""), title="solution", title_align="left"))
+    screen.print(
         f"[bold]Answer: {escape(decision.answer)}[/]  ({decision.status}, run {decision.run_id})", highlight=False
     )
-    console.print(_answers(decision))
-    console.print(_weights(decision))
-    console.print(_summary(decision), highlight=False)
+    screen.print(_answers(decision))
+    screen.print(_weights(decision))
+    screen.print(_summary(decision))
 
 
 def _answers(decision: Decision) -> Table:

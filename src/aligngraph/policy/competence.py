@@ -102,7 +102,7 @@ def trust(mean: float, answers: int) -> float:
     return max(TRUST_FLOOR, math.log(held) - math.log1p(-held) + math.log(answers - 1))
 
 
-def anchor_from_trust(trust: float, tasks: int) -> float:
+def anchor_from_trust(trust: float, tasks: float) -> float:
     """Return the anchor of the game in [0.1, 5]: the less the principal is trusted, the firmer players stay.
 
     Args:
@@ -118,6 +118,29 @@ def anchor_from_trust(trust: float, tasks: int) -> float:
         return DEFAULT_ANCHOR
     low, high = ANCHOR_RANGE
     return min(max(PAYOFF_PER_TRUST / trust, low), high)
+
+
+def principal_anchor(
+    total: float, count: float, answers: int, borrowed_total: float = 0.0, borrowed_count: float = 0.0
+) -> float:
+    """Return the anchor that the principal's record earns it in a game over this many answers, in [0.1, 5].
+
+    Args:
+        total: sum over this domain's tasks of the posterior at the principal's first choice, in [0, count].
+        count: tasks in this domain in which it made a choice among two answers or more, >= 0.
+        answers: K, >= 1.
+        borrowed_total: the same sum in all other domains, of which up to 8 tasks count, at their mean.
+        borrowed_count: tasks in all other domains, >= 0.
+
+    Raises:
+        ValueError: a sum lies outside its range or answers < 1.
+    """
+    paid = float(_payoff_sum("total", total, np.float64(count)))
+    lent = float(_payoff_sum("borrowed_total", borrowed_total, np.float64(borrowed_count)))
+    share = min(1.0, BORROWED_TASKS / borrowed_count) if borrowed_count else 0.0
+    tasks = count + share * borrowed_count
+    mean = (paid + share * lent) / tasks if tasks else 0.0
+    return anchor_from_trust(trust(min(mean, 1.0), answers), tasks)
 
 
 def posterior(weights: npt.ArrayLike, samples: npt.ArrayLike, policy: npt.ArrayLike) -> FloatArray:

@@ -37,7 +37,7 @@ class GameOutcome:
         steps: updates made, >= 1.
         settled: the last update changed no entry by the tolerance or more.
         regret: `[N]`, external regret over the steps played.
-        regret_bound: `[N]`, its bound for anchor 0 (see `regret_bound`); None under a step size schedule.
+        regret_bound: `[N]`, its bound (see the function of this name); None under a step size schedule.
         nash_gap: `[N]`, gain of a best response to the last policies.
         nash_conv: sum of `nash_gap`.
         anchored_nash_conv: the same sum in the game that charges anchor * KL(policy || initial).
@@ -213,7 +213,7 @@ def _outcome(
     gap = nash_gap(course.policy, paid)
     bound = None
     if step_size is not None:
-        bound = regret_bound(start, course.answer_totals, step_size=step_size, steps=course.steps)
+        bound = regret_bound(start, course.answer_totals, step_size=step_size, steps=course.steps, anchor=anchor)
     return GameOutcome(
         policy=course.policy,
         payoff=paid,

@@ -20,21 +20,25 @@ def external_regret(answer_totals: FloatArray, earned: FloatArray) -> FloatArray
     return best - earned
 
 
-def regret_bound(initial: FloatArray, answer_totals: FloatArray, *, step_size: float, steps: int) -> FloatArray:
-    """Return the Hedge bound on each agent's external regret, `[N]`: KL(best || initial) / step_size + step_size T / 8.
+def regret_bound(
+    initial: FloatArray, answer_totals: FloatArray, *, step_size: float, steps: int, anchor: float = 0.0
+) -> FloatArray:
+    """Return the bound on each agent's external regret, `[N]`, whatever the payoffs in [0, 1].
 
-    It holds for anchor 0 and a constant step size, whatever the payoffs in [0, 1]. An anchor holds a policy back from
-    its best answer at a price per step that this bound does not contain. [FreundSchapire1997] [CesaBianchi2006]
+    KL(best || initial) (1 / step_size + anchor T) + step_size T / 8. For anchor 0 this is the bound of Hedge, sublinear
+    in T for a step size of 1 / sqrt(T) [FreundSchapire1997] [CesaBianchi2006]; an anchor holds a policy back from its
+    best answer at up to anchor * KL(best || initial) a step, as composite mirror descent counts it [Duchi2010].
 
     Args:
         initial: `[N, K]`, the policies of step 1, all entries > 0.
         answer_totals: `[N, K]`, as for `external_regret`; the best answer is the one with the highest total.
-        step_size: eta, > 0.
+        step_size: eta, > 0, the same at every step.
         steps: T, >= 1.
+        anchor: lambda, >= 0.
     """
     best = answer_totals.argmax(axis=1)
     divergence = -np.log(initial[np.arange(len(initial)), best])
-    bound: FloatArray = divergence / step_size + step_size * steps / 8
+    bound: FloatArray = divergence * (1 / step_size + anchor * steps) + step_size * steps / 8
     return bound
 
 

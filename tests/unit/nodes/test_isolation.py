@@ -41,3 +41,9 @@ async def test_cancellation_is_no_failure_of_the_call():
 
 def test_an_error_without_a_message_is_named_by_its_class():
     assert describe_cause(KeyError()) == "KeyError"
+
+
+def test_f51_the_error_behind_a_client_s_own_is_told():
+    error = RuntimeError("Connection error.")
+    error.__cause__ = ConnectionRefusedError("nobody listens on port 9")
+    assert describe_cause(error) == "RuntimeError: Connection error. (ConnectionRefusedError: nobody listens on port 9)"

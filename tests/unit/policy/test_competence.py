@@ -7,6 +7,7 @@ from aligngraph.policy import (
     anchor_from_trust,
     competence,
     posterior,
+    principal_anchor,
     self_assessed_payoff,
     trust,
     weight,
@@ -175,3 +176,16 @@ def test_an_arm_without_votes_has_no_payoff():
 def test_votes_and_posterior_speak_of_the_same_answers():
     with pytest.raises(ValueError, match=r"posterior: got shape \(1,\), allowed is a first axis of 2"):
         self_assessed_payoff([[1.0, 0.0]], [1.0])
+
+
+def test_the_anchor_of_a_principal_follows_its_record():
+    assert principal_anchor(0, 0, 3) == principal_anchor(9, 9, 3) == 0.3
+    assert principal_anchor(9, 10, 3) == anchor_from_trust(trust(0.9, 3), 10)
+    assert principal_anchor(10, 10, 3) == 0.1
+    assert principal_anchor(0, 10, 3) == 5.0
+
+
+def test_a_principal_s_record_elsewhere_counts_as_eight_tasks_at_most():
+    assert principal_anchor(1, 1, 3, 5, 10) == 0.3
+    assert principal_anchor(2, 2, 3, 50, 100) == anchor_from_trust(trust((2 + 4) / 10, 3), 10)
+    assert principal_anchor(8, 10, 3, 3, 4) == anchor_from_trust(trust(11 / 14, 3), 14)
