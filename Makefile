@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TEAM ?=
-TASK ?= Tom has 3 boxes with 4 apples each and eats 2 apples. How many apples are left?
+TASK ?= Mia has 8 pencils and buys 5 more. How many pencils does she have now?
 
 # The strict editable install links single files: a file that is added or removed needs it again.
 SOURCES := $(shell find graphs nodes persistence prompts src \( -name '*.py' -o -name '*.md' -o -name '*.toml' \) 2>/dev/null | sort)

@@ -1,10 +1,21 @@
 """Run configuration: LangGraph's typed context, shown by Studio as the configuration form."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
-from aligngraph.team import Game, LearningMode, Team
+from aligngraph.errors import UsageError
+from aligngraph.team import Game, LearningMode, Team, nearest
+
+
+def _setting(description: str, **limits: Any) -> Any:  # noqa: ANN401 - as pydantic's own Field
+    """Return a field left to the team by default; Studio shows it beside the node that reads it, too."""
+    return Field(
+        default=None, description=description, json_schema_extra={"langgraph_nodes": ["policy_update"]}, **limits
+    )
 
 
 class DelegationContext(BaseModel):
@@ -12,19 +23,14 @@ class DelegationContext(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    step_size: float | None = Field(default=None, gt=0, description="Step size of mirror descent.")
-    anchor: Literal["trust"] | float | None = Field(
-        default=None,
-        description="How strongly agents hold on to their first answers: 'trust' (learned) or a number >= 0.",
+    step_size: float | None = _setting("Step size of mirror descent.", gt=0)
+    anchor: Literal["trust"] | Annotated[float, Field(ge=0)] | None = _setting(
+        "How strongly agents hold on to their first answers: 'trust' (learned) or a number >= 0."
     )
-    smoothing: float | None = Field(
-        default=None, gt=0, description="Share of the initial policy spread over all answers."
-    )
-    max_steps: int | None = Field(default=None, ge=1, description="Most steps of the game.")
-    max_rounds: int | None = Field(default=None, ge=1, le=20, description="Most rounds of proposals and rankings.")
-    learning: LearningMode | None = Field(
-        default=None, description="on, frozen (learn nothing) or shadow (decide by plain vote)."
-    )
+    smoothing: float | None = _setting("Share of the initial policy spread over all answers.", gt=0)
+    max_steps: int | None = _setting("Most steps of the game.", ge=1, le=100_000)
+    max_rounds: int | None = _setting("Most rounds of proposals and rankings.", ge=1, le=20)
+    learning: LearningMode | None = _setting("on, frozen (learn nothing) or shadow (decide by plain vote).")
 
     @classmethod
     def of(cls, given: "DelegationContext | None") -> "DelegationContext":
@@ -50,3 +56,31 @@ class StudioContext(DelegationContext):
     db: str | None = Field(
         default=None, description="Folder or PostgreSQL URL of what lasts. Default: ALIGNGRAPH_DB, else user data."
     )
+
+    @field_validator("db")
+    @classmethod
+    def _refuse_password(cls, db: str | None) -> str | None:
+        if db and urlsplit(db).password:
+            raise ValueError("holds a password, and servers keep run configuration in clear: set ALIGNGRAPH_DB instead")
+        return db
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
+        """Return the context with the values of a request.
+
+        Raises:
+            UsageError: a name is unknown or a value not allowed; the message says which.
+        """
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise UsageError(f"run configuration: {'; '.join(map(_describe, error.errors()))}") from error
+
+
+def _describe(error: ErrorDetails) -> str:
+    """Return one finding in words, without the value where that may be a secret."""
+    name = str(error["loc"][0])
+    if error["type"] == "extra_forbidden":
+        return f"unknown key {name!r}{nearest(name, StudioContext.model_fields)}"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{name}: {message}" if name == "db" else f"{name} is {error['input']!r}: {message}"

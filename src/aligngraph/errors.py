@@ -13,19 +13,22 @@ AlignGraphError                 exit status 1
 └── ScriptError                 a scripted model was asked for something its script does not hold
 
 A message says what was got, what is allowed and what to do, its first line standing alone.
+
+The first two are built-in errors as well, a RuntimeError and a ValueError: of any other a LangGraph server tells its
+client only that an internal error occurred. To a request that draws a graph it answers a ValueError with status 400.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
-class AlignGraphError(Exception):
+class AlignGraphError(RuntimeError):
     """Base of the tree: one `except` catches everything that aligngraph raises on purpose."""
 
     exit_status: ClassVar[int] = 1
 
 
-class UsageError(AlignGraphError):
+class UsageError(AlignGraphError, ValueError):
     """Something to correct before any model is asked."""
 
     exit_status: ClassVar[int] = 2

@@ -30,7 +30,7 @@ ALLOWED = {
     "team": FOUNDATION | {"models", "prompts"},
     "state": set(),
     "decision": set(),
-    "context": {"team"},
+    "context": FOUNDATION | {"team"},
     "nodes": FOUNDATION | CORE | SHARED | {"ranking", "persistence"},
     "graphs": {"nodes", "persistence", "models"} | SHARED,
     "session": FOUNDATION | SHARED | {"graphs", "nodes", "persistence", "sync_door"},

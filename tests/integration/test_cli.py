@@ -275,3 +275,9 @@ def test_hostile_text_cannot_write_to_the_terminal_s_markup(run, scripted_team):
     done = run("ask", "[blink]What?[/blink]", "--team", team)
     assert done.returncode == 0, done.stderr
     assert "[bold red]42[/]" in done.stdout
+
+
+def test_the_version_is_that_of_the_package(run):
+    from importlib.metadata import version
+
+    assert run("--version").stdout == version("aligngraph") + "\n"

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -356,3 +358,14 @@ async def test_a_corrupt_database_is_named_and_left_alone(scripted_team, tmp_pat
     with pytest.raises(StoreError, match=r"policy\.sqlite"):
         await aask(TASK, team=scripted_team({"a": ["1"]}), db=str(folder))
     assert (folder / "policy.sqlite").read_bytes() == b"this is no database" * 100
+
+
+async def test_f18_a_broken_row_is_left_out_with_a_word_and_the_run_goes_on_from_the_prior(scripted_team, db):
+    team = scripted_team({"a": ["42"], "b": ["41"]}, order=["42", "41"])
+    await aask(TASK, team=team, db=db)
+    with closing(sqlite3.connect(f"{db}/policy.sqlite")) as connection, connection:
+        connection.execute("UPDATE competence SET total = -7 WHERE arm = 'a/step_by_step'")
+    decision = await aask("What is 7 * 6?", team=team, db=db)
+    assert (decision.status, decision.answer) == ("degraded", "42")
+    assert any("a/step_by_step" in problem for problem in decision.problems)
+    assert decision.weights.before["a/step_by_step"] > decision.weights.before["b/step_by_step"], "b has lost once"

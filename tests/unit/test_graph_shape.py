@@ -1,13 +1,5 @@
-from pathlib import Path
-
 from aligngraph import Team, build_delegation
 from aligngraph.graphs import make_graph
-
-README = Path(__file__).parents[2] / "README.md"
-
-
-def edges(graph):
-    return {(edge.source, edge.target) for edge in graph.get_graph().edges}
 
 
 def test_one_node_for_each_agent_and_the_edges_of_the_architecture():
@@ -56,7 +48,3 @@ def test_the_forms_that_studio_makes():
     context = graph.get_context_jsonschema()
     assert {"team", "db", "max_rounds", "learning", "anchor"} <= set(context["properties"])
     assert all("description" in schema for schema in context["properties"].values())
-
-
-def test_the_picture_in_the_readme_is_the_graph():
-    assert build_delegation(Team.load()).get_graph().draw_mermaid().strip() in README.read_text()

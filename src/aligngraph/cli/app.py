@@ -32,9 +32,22 @@ Database = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
+    if wanted:
+        from importlib.metadata import version
+
+        print(version("aligngraph"))
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Keep the command list in the help even when there is one command."""
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the command itself."""
 
 
 @app.command()
