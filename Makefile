@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.run-$(LISTING)
 DEV_READY := $(VENV)/.dev-$(LISTING)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=strict
 
-.PHONY: run test lint types wheel bench studio clean
+.PHONY: run test lint types wheel bench bench-cold studio clean
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)
@@ -39,6 +39,11 @@ wheel: $(DEV_READY)
 
 bench: $(DEV_READY)
 	$(BIN)/aligngraph bench speed
+
+# What a newcomer waits for: the last commit, cloned, with nothing cached; `make run` says what setup and model took.
+bench-cold:
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; git clone --quiet . "$$folder/clone" && \
+	XDG_CACHE_HOME="$$folder/cache" PIP_NO_CACHE_DIR=1 ALIGNGRAPH_DB="$$folder/db" $(MAKE) -C "$$folder/clone" run
 
 studio: $(DEV_READY)
 	LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false $(BIN)/langgraph dev --no-reload --port $${PORT:-2024}

@@ -1,5 +1,6 @@
 """The delegation graph: START -> intake -> every agent -> principal -> policy_update -> (agents again | answer) -> END."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -7,13 +8,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph_sdk.runtime import ServerRuntime
 
 from aligngraph.context import DelegationContext, StudioContext
 from aligngraph.models import model_label
 from aligngraph.nodes import Resources, deliver_answer, open_task, propose_candidates, rank_answers, update_policy
 from aligngraph.persistence import Location
 from aligngraph.state import DelegationState, TaskInput
-from aligngraph.team import Agent, Team
+from aligngraph.team import Agent, Principal, Team
 
 DelegationGraph = CompiledStateGraph[DelegationState, DelegationContext, TaskInput, DelegationState]
 
@@ -34,12 +36,14 @@ def build_delegation(
     return wire_delegation(Resources.at(team or Team.load(), Location.find(db)), DelegationContext, checkpointer)
 
 
-def make_graph(config: RunnableConfig) -> DelegationGraph:
-    """Return the graph that LangGraph Studio draws and runs: that of the team which the run configuration names."""
-    chosen = config.get("configurable", {})
-    return wire_delegation(
-        Resources.at(Team.load(chosen.get("team")), Location.find(chosen.get("db"))), StudioContext, None
-    )
+def make_graph(config: RunnableConfig, runtime: ServerRuntime[StudioContext] | None = None) -> DelegationGraph:
+    """Return the graph that LangGraph Studio draws and runs: that of the team which the run configuration names.
+
+    Raises:
+        UsageError: the run configuration, the team file or the database's address cannot be used.
+    """
+    context = StudioContext.read(_configuration(config, runtime))
+    return wire_delegation(Resources.at(Team.load(context.team), Location.find(context.db)), StudioContext, None)
 
 
 def wire_delegation(
@@ -55,7 +59,9 @@ def wire_delegation(
         graph.add_node(
             agent.name, partial(propose_candidates, agent=agent, resources=resources), metadata=_label(agent)
         )
-    graph.add_node("principal", partial(rank_answers, resources=resources))
+    graph.add_node(
+        "principal", partial(rank_answers, resources=resources), metadata=_label_principal(resources.team.principal)
+    )
     graph.add_node("policy_update", partial(update_policy, resources=resources), destinations=(*names, "answer"))
     graph.add_node("answer", partial(deliver_answer, resources=resources))
 
@@ -68,6 +74,20 @@ def wire_delegation(
     return graph.compile(checkpointer=checkpointer, name="delegation")
 
 
+def _configuration(config: RunnableConfig, runtime: ServerRuntime[StudioContext] | None) -> Mapping[str, Any]:
+    """Return what the request set: for a run all of it, since the server drops unknown names without telling anyone."""
+    running = runtime.execution_runtime if runtime else None
+    if running is not None and isinstance(running.context, Mapping):
+        return running.context
+    chosen = config.get("configurable", {})  # among names of the server's own
+    return {name: chosen[name] for name in StudioContext.model_fields if name in chosen}
+
+
 def _label(agent: Agent) -> dict[str, Any]:
     """Return what Studio shows beside an agent's node."""
     return {"model": model_label(agent.model), "strategies": list(agent.strategies), "samples": agent.samples}
+
+
+def _label_principal(principal: Principal) -> dict[str, Any]:
+    """Return what Studio shows beside the principal's node."""
+    return {"model": model_label(principal.model), "ranker": principal.ranker}

@@ -7,12 +7,11 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
 from langgraph.runtime import Runtime
 
 from aligngraph.answers import extract_answer
 from aligngraph.context import DelegationContext
-from aligngraph.models import open_model, supports_seed, usage_of
+from aligngraph.models import supports_seed, usage_of
 from aligngraph.nodes.isolation import Attempt, attempt
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import NO_USAGE, price_usage
@@ -43,7 +42,7 @@ async def propose_candidates(
     resources: Resources,
 ) -> StateUpdate:
     """Return this round's candidates of one agent; those that an interrupted run already holds are not asked for again."""
-    model = await open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
+    model = await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
     async with resources.open_store() as store:
         known = {candidate.candidate_id: candidate for candidate in await store.read_candidates(state["run"]["run_id"])}
 
@@ -65,11 +64,12 @@ def _plan(state: DelegationState, agent: Agent, team: Team) -> list[_Draw]:
     """Return the draws of this round. Samples are numbered through the run, positions through all agents of a round."""
     earlier = (state["round"] - 1) * sum(member.samples for member in team.agents)
     before = sum(member.samples for member in team.agents[: team.agents.index(agent)])
+    shown = {strategy: _compose(state, strategy) for strategy in agent.strategies}
     return [
         _Draw(
             (state["round"] - 1) * agent.samples + number,
             earlier + before + number,
-            _compose(state, agent.strategy(number)),
+            shown[agent.strategy(number)],
         )
         for number in range(agent.samples)
     ]
@@ -94,11 +94,16 @@ def _ranked_answers(state: DelegationState) -> str:
 async def _draw(
     draw: _Draw, agent: Agent, model: BaseChatModel, state: DelegationState, config: RunnableConfig
 ) -> Candidate:
-    metadata = {"agent": agent.name, "task": state["run"]["task_id"], "sample": draw.sample, "round": state["round"]}
     seed = sampling_seed(state["run"]["seed"], state["round"], agent.name, draw.sample)
     options: dict[str, Any] = {"seed": seed} if supports_seed(model) else {}
-    call = model.ainvoke(draw.messages, merge_configs(config, {"metadata": metadata}), **options)
+    call = model.ainvoke(draw.messages, _annotate(config, draw, agent, state), **options)
     return _to_candidate(draw, agent, await attempt(call, agent.timeout_s))
+
+
+def _annotate(config: RunnableConfig, draw: _Draw, agent: Agent, state: DelegationState) -> RunnableConfig:
+    """Return the call's configuration, which says for whom it is to traces and to scripted models."""
+    call = {"agent": agent.name, "task": state["run"]["task_id"], "sample": draw.sample, "round": state["round"]}
+    return RunnableConfig(**{**config, "metadata": {**config.get("metadata", {}), **call}})
 
 
 def _to_candidate(draw: _Draw, agent: Agent, ended: Attempt[AIMessage]) -> Candidate:

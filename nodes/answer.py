@@ -25,8 +25,7 @@ async def deliver_answer(
     del runtime
     run_id = state["run"]["run_id"]
     async with resources.open_store() as store:
-        texts = {candidate.candidate_id: candidate.text for candidate in await store.read_candidates(run_id)}
-        decision = _decide(state, texts)
+        decision = _decide(state, await store.read_texts(run_id))
         audit = decision.model_dump(mode="json")
         await store.finish_run(run_id, decision.status, audit)
     if decision.status == "failed":

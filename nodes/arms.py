@@ -21,10 +21,11 @@ def read_learned(sums: Sums, team: Team) -> LearnedState:
 def read_competence(learned: LearnedState, arms: Iterable[str]) -> list[float]:
     """Return the competence of each arm, in (0, 1)."""
     records = [learned["arms"].get(arm, UNSEEN) for arm in arms]
-    return [
-        float(competence(record["total"], record["count"], record["other_total"], record["other_count"]))
-        for record in records
-    ]
+    total, count, other_total, other_count = (
+        [record[name] for record in records] for name in ("total", "count", "other_total", "other_count")
+    )
+    means: list[float] = competence(total, count, other_total, other_count).tolist()
+    return means
 
 
 def weigh_arms(learned: LearnedState, *, answers: int) -> dict[str, float]:

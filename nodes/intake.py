@@ -1,7 +1,9 @@
 """intake: from a chat to one task of one run, refused before any call where no model could read it."""
 
+import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from uuid import uuid4
 
@@ -11,13 +13,13 @@ from langgraph.types import Overwrite
 
 from aligngraph.context import DelegationContext
 from aligngraph.errors import TaskError
-from aligngraph.models import estimate_tokens, input_limit, model_label, open_model
+from aligngraph.models import estimate_tokens, input_limit, model_label
 from aligngraph.nodes.arms import read_learned, weigh_arms
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import NOTHING
-from aligngraph.persistence import Run
+from aligngraph.persistence import PolicyStore, Run
 from aligngraph.randomness import fresh_seed
-from aligngraph.state import DEFAULT_DOMAIN, DelegationState, RunState, StateUpdate
+from aligngraph.state import DEFAULT_DOMAIN, DelegationState, RunState, StateUpdate, TaskOptions
 from aligngraph.team import Team
 
 
@@ -28,16 +30,18 @@ async def open_task(
     team, domain = resources.team, state.get("domain") or DEFAULT_DOMAIN
     task = _read_task(state["messages"])
     _refuse_long_task(state["messages"], team)
-    await _open_models(team)
+    await _open_models(resources)
     run = _name_run(state, runtime, task)
     async with resources.open_store() as store:
-        stored = await store.start_run(_describe_run(run, domain, team))
-        sums = await store.read_sums(domain)
+        stored, sums = await asyncio.gather(
+            _start_run(store, _describe_run(run, domain, team), state.get("options") or {}), store.read_sums(domain)
+        )
     learned = read_learned(sums, team)
     weights = weigh_arms(learned, answers=2)
     return StateUpdate(
         domain=domain,
-        run=RunState(**{**run, "seed": stored.seed}),
+        options=TaskOptions(),  # they were this task's, and not the next one's of the thread
+        run=RunState(**{**run, "run_id": stored.run_id, "seed": stored.seed}),
         round=1,
         learned=learned,
         candidates=Overwrite([]),
@@ -56,7 +60,15 @@ def _read_task(messages: Sequence[AnyMessage]) -> str:
     task = str(humans[-1].text).strip() if humans else ""
     if not task:
         raise TaskError("the task is empty: give a question or an instruction in words")
+    if any(not _is_text(str(message.text)) for message in messages):
+        raise TaskError("the task is not text: it holds bytes or halves of characters that are not UTF-8")
     return task
+
+
+def _is_text(words: str) -> bool:
+    return not any(
+        "\ud800" <= character <= "\udfff" for character in words
+    )  # lone surrogates: what no model can be sent
 
 
 def _refuse_long_task(messages: Sequence[AnyMessage], team: Team) -> None:
@@ -70,12 +82,13 @@ def _refuse_long_task(messages: Sequence[AnyMessage], team: Team) -> None:
             )
 
 
-async def _open_models(team: Team) -> None:
+async def _open_models(resources: Resources) -> None:
     """Open every model of the team, so that a missing key or package is told before any call is paid for."""
+    team = resources.team
     for agent in team.agents:
-        await open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
+        await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
     for model in (team.principal.model, *team.principal.fallback):
-        await open_model(model, temperature=0.0, timeout_s=team.principal.timeout_s)
+        await resources.open_model(model, temperature=0.0, timeout_s=team.principal.timeout_s)
 
 
 def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task: str) -> RunState:
@@ -91,6 +104,23 @@ def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task:
         seed=options.get("seed", fresh_seed()),
         started_at=time.time(),
     )
+
+
+async def _start_run(store: PolicyStore, run: Run, options: TaskOptions) -> Run:
+    """Return the run as it is stored.
+
+    Who goes back in a thread and asks something else there gets a run of its own: the next id is taken by what was
+    asked the first time.
+    """
+    known = await store.read_run(run.run_id)
+    if known is not None and _asks_otherwise(run, known, options):
+        asked = repr((run.task_id, run.domain, options.get("seed")))
+        run = replace(run, run_id=f"{run.run_id}-{blake2b(asked.encode(), digest_size=4).hexdigest()}")
+    return await store.start_run(run)
+
+
+def _asks_otherwise(run: Run, known: Run, options: TaskOptions) -> bool:
+    return (run.task_id, run.domain, options.get("seed", known.seed)) != (known.task_id, known.domain, known.seed)
 
 
 def _describe_run(run: RunState, domain: str, team: Team) -> Run:

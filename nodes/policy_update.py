@@ -8,7 +8,7 @@ from langgraph.types import Command
 
 from aligngraph.context import DelegationContext
 from aligngraph.nodes.agent import NO_ANSWER
-from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, read_competence, earned_anchor, weigh_arms
+from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, earned_anchor, read_competence, weigh_arms
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.votes import VoteTable, arm_of, count_first_votes, count_votes
 from aligngraph.persistence import Increment, Update
@@ -17,7 +17,6 @@ from aligngraph.policy import (
     RoundOutcome,
     entropy,
     play_round,
-    pooled_majority,
     self_assessed_payoff,
     vote_shares,
 )
@@ -98,13 +97,13 @@ def _report_game(votes: VoteTable, played: RoundOutcome, game: Game) -> dict[str
 
 def _own_majorities(state: DelegationState) -> dict[str, int]:
     """Return the answer that each agent with an answer gave most often, by its number; ties go to the first seen."""
-    answers = range(len(state["answers"]))
     own: dict[str, int] = {}
     for agent in dict.fromkeys(candidate["agent"] for candidate in state["candidates"]):
         mine = [candidate for candidate in state["candidates"] if candidate["agent"] == agent]
         counts = count_votes(state["answers"], mine).counts
         if counts:
-            own[agent] = pooled_majority(counts, answers)
+            totals = [sum(column) for column in zip(*counts, strict=True)]
+            own[agent] = totals.index(max(totals))
     return own
 
 

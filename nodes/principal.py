@@ -3,13 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph.runtime import Runtime
 
 from aligngraph.answers import group_answers
 from aligngraph.context import DelegationContext
-from aligngraph.models import estimate_tokens, input_limit, model_label, open_model
+from aligngraph.models import estimate_tokens, input_limit, model_label
 from aligngraph.nodes.isolation import attempt
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import add_usage, price_usage
@@ -18,7 +19,7 @@ from aligngraph.persistence import PolicyStore
 from aligngraph.randomness import sampling_seed
 from aligngraph.ranking import RANKERS, Option, Preference, RankingCall, RankingTask
 from aligngraph.state import AnswerState, CandidateState, DelegationState, RankingState, StateUpdate
-from aligngraph.team import Model, Principal
+from aligngraph.team import Principal
 
 INSTRUCTION_TOKENS = 600  # the ranker's own text, a second ask and the reply
 CHARACTERS_PER_TOKEN = 3
@@ -52,7 +53,7 @@ async def rank_answers(
             max_solution_chars=MOST_SOLUTION_CHARS,
             config=merge_configs(config, {"metadata": metadata}),
         )
-        ranked = await _rank(principal, work)
+        ranked = await _rank(resources, work)
         ranking = _report(ranked, principal)
         await store.record_ranking(run["run_id"], state["round"], dict(ranking))
     runtime.stream_writer({"event": "ranking", "order": [answers[number]["answer"] for number in ranking["order"]]})
@@ -69,16 +70,17 @@ def _distinct_answers(candidates: list[CandidateState]) -> list[AnswerState]:
 
 async def _options(answers: list[AnswerState], store: PolicyStore, run_id: str) -> tuple[Option, ...]:
     """Return one option for each answer, shown by its first candidate in seed order."""
-    texts = {candidate.candidate_id: candidate.text for candidate in await store.read_candidates(run_id)}
+    texts = await store.read_texts(run_id)
     return tuple(Option(answer["answer"], texts[answer["candidates"][0]]) for answer in answers)
 
 
-async def _rank(principal: Principal, work: RankingTask) -> _Ranked:
+async def _rank(resources: Resources, work: RankingTask) -> _Ranked:
     """Return the first preference that the principal or one of its stand-ins gives, else none at all."""
+    principal = resources.team.principal
     problems: list[str] = []
     for spec in (principal.model, *principal.fallback):
-        model = await open_model(spec, temperature=0.0, timeout_s=principal.timeout_s)
-        asked = replace(work, max_solution_chars=_room(spec, work))
+        model = await resources.open_model(spec, temperature=0.0, timeout_s=principal.timeout_s)
+        asked = replace(work, max_solution_chars=_room(model, work))
         ended = await attempt(RANKERS[principal.ranker].rank(model, asked), principal.timeout_s)
         if ended.value is not None:
             return _Ranked(ended.value, model_label(spec), [*problems, *_unusable(ended.value)])
@@ -87,9 +89,9 @@ async def _rank(principal: Principal, work: RankingTask) -> _Ranked:
     return _Ranked(Preference.none(len(work.options)), model_label(principal.model), problems)
 
 
-def _room(spec: Model, work: RankingTask) -> int:
+def _room(model: BaseChatModel, work: RankingTask) -> int:
     """Return how many characters of each solution the model can read beside the task and the instructions."""
-    free_tokens = input_limit(spec) - estimate_tokens(work.task) - INSTRUCTION_TOKENS
+    free_tokens = input_limit(model) - estimate_tokens(work.task) - INSTRUCTION_TOKENS
     each = free_tokens / len(work.options) * CHARACTERS_PER_TOKEN
     return int(min(max(each, LEAST_SOLUTION_CHARS), MOST_SOLUTION_CHARS))
 

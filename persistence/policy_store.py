@@ -1,5 +1,6 @@
 """The policy store: runs, their candidates and rankings, and the sums that last across tasks."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, bindparam, select
 from aligngraph.errors import StoreError
 from aligngraph.persistence import competence_sums
 from aligngraph.persistence.database import Database
-from aligngraph.persistence.group_commit import GroupCommit
+from aligngraph.persistence.group_transaction import GroupTransaction
 from aligngraph.persistence.location import Location, shown
 from aligngraph.persistence.records import (
     AppliedUpdate,
@@ -26,7 +27,14 @@ from aligngraph.persistence.records import (
 from aligngraph.persistence.schema import VERSION_TABLE, bring_up_to_date
 from aligngraph.persistence.tables import CANDIDATES, COMPETENCE, RANKINGS, RUNS, UPDATES, storable
 
+# Built once: building a statement costs more than SQLite needs to run it.
 _FIND_RUN = select(RUNS).where(RUNS.c.run_id == bindparam("run_id"))
+_FIND_TEXTS = select(CANDIDATES.c.candidate_id, CANDIDATES.c.text).where(CANDIDATES.c.run_id == bindparam("run_id"))
+_FIND_CANDIDATES = (
+    select(CANDIDATES)
+    .where(CANDIDATES.c.run_id.in_(bindparam("run_ids", expanding=True)))
+    .order_by(CANDIDATES.c.position, CANDIDATES.c.candidate_id)
+)
 
 
 class PolicyStore:
@@ -38,7 +46,8 @@ class PolicyStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._candidates = GroupCommit(self._write_candidates)
+        self._candidate_writes = GroupTransaction(self._write_candidates)
+        self._candidate_reads = GroupTransaction(self._read_candidates)
         self._insert_run = database.insert(RUNS).on_conflict_do_nothing()
         self._insert_candidate = database.insert(CANDIDATES).on_conflict_do_nothing()
         self._insert_ranking = database.insert(RANKINGS).on_conflict_do_nothing()
@@ -121,16 +130,19 @@ class PolicyStore:
 
     async def record_candidate(self, run_id: str, candidate: Candidate) -> None:
         """Keep `candidate` unless it is known; return once it is safe. Calls at the same time share a transaction."""
-        await self._candidates.add({"run_id": run_id, **vars(candidate)})
+        await self._candidate_writes.add({"run_id": run_id, **vars(candidate)})
 
     async def read_candidates(self, run_id: str) -> list[Candidate]:
-        """Return the candidates of the run in seed order."""
-        columns = [column for column in CANDIDATES.c if column is not CANDIDATES.c.run_id]
-        query = select(*columns).where(CANDIDATES.c.run_id == run_id)
-        query = query.order_by(CANDIDATES.c.position, CANDIDATES.c.candidate_id)
-        return await self._database.read(
-            lambda connection: [Candidate(**row._asdict()) for row in connection.execute(query)]
-        )
+        """Return the candidates of the run in seed order. Calls at the same time share a transaction."""
+        return (await self._candidate_reads.add(run_id)).get(run_id, [])
+
+    async def read_texts(self, run_id: str) -> dict[str, str]:
+        """Return the whole texts of the run's candidates, by candidate id."""
+
+        def work(connection: Connection) -> dict[str, str]:
+            return {row[0]: row[1] for row in connection.execute(_FIND_TEXTS, {"run_id": run_id})}
+
+        return await self._database.read(work)
 
     async def record_ranking(self, run_id: str, round_number: int, ranking: Mapping[str, Any]) -> None:
         """Keep the principal's verdict, plain JSON, unless the round has one."""
@@ -160,8 +172,7 @@ class PolicyStore:
             if applied and increments:
                 connection.execute(self._increment, increments)
             first = update if applied else _find_update(connection, update.run_id, update.round)
-            sums = competence_sums.read_sums(connection, update.domain)
-            return AppliedUpdate(applied=applied, result=first.result if first else {}, sums=sums)
+            return AppliedUpdate(applied=applied, result=first.result if first else {})
 
         return await self._database.write(work)
 
@@ -172,6 +183,16 @@ class PolicyStore:
     async def summary(self) -> list[DomainSummary]:
         """Return what each domain has learned, in alphabetical order."""
         return await self._database.read(competence_sums.summarise)
+
+    async def _read_candidates(self, run_ids: Sequence[str]) -> dict[str, list[Candidate]]:
+        def work(connection: Connection) -> dict[str, list[Candidate]]:
+            found = defaultdict(list)
+            for row in connection.execute(_FIND_CANDIDATES, {"run_ids": list(set(run_ids))}):
+                values = row._asdict()
+                found[values.pop("run_id")].append(Candidate(**values))
+            return found
+
+        return await self._database.read(work)
 
     async def _write_candidates(self, rows: Sequence[dict[str, Any]]) -> None:
         await self._database.write(lambda connection: connection.execute(self._insert_candidate, rows))

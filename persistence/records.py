@@ -153,12 +153,10 @@ class AppliedUpdate:
     Attributes:
         applied: False if (run_id, round) was applied before; then nothing was changed.
         result: of the update that was applied first.
-        sums: as they are now.
     """
 
     applied: bool
     result: Mapping[str, Any]
-    sums: Sums
 
 
 @dataclass(frozen=True)

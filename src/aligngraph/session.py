@@ -65,35 +65,36 @@ class Session:
             UsageError: a model cannot be opened, or the run id belongs to another task.
             DelegationFailedError: no agent gave an answer; carries every cause and the audit.
         """
-        run_id = run_id or secrets.token_hex(6)
         messages: list[AnyMessage] = [HumanMessage(task)] if isinstance(task, str) else list(task)
-        stored = await self.store.read_run(run_id)
+        stored = await self.store.read_run(run_id) if run_id else None
         if stored is not None:
             _refuse_other_task(stored, messages)
             if stored.decision is not None:
                 return _recall(stored.decision)
         given = TaskInput(messages=messages, domain=domain, options=options or TaskOptions())
-        settings = merge_configs(config, self._settings(run_id, context))
+        thread_id = run_id or secrets.token_hex(6)
+        settings = merge_configs(config, self._settings(thread_id, context))
+        under_way = bool(run_id and (await self.graph.aget_state(settings)).next)
         try:
-            return await self._run(given, settings, context, on_event)
+            return await self._run(None if under_way else given, settings, context, on_event)
         except asyncio.CancelledError:
-            await asyncio.shield(self.store.mark_interrupted(run_id))
+            await asyncio.shield(self.store.mark_interrupted(thread_id))
             raise
 
     async def _run(
         self,
-        given: TaskInput,
+        given: TaskInput | None,
         settings: RunnableConfig,
         context: DelegationContext | None,
         on_event: Callable[[Event], None] | None,
     ) -> Decision:
-        interrupted = bool((await self.graph.aget_state(settings)).next)
+        """Return the decision on `given`, or on the task under way in the thread where it is None."""
         audit: dict[str, Any] = {}
         async for part in self.graph.astream(
-            None if interrupted else given,
+            given,
             settings,
             context=DelegationContext.of(context),
-            stream_mode=["custom", "values"],
+            stream_mode=["values"] if on_event is None else ["custom", "values"],
             durability="sync",
             version="v2",
         ):

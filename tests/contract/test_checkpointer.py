@@ -73,6 +73,21 @@ async def test_a_pruned_thread_can_go_on(saver):
     assert await a_graph(saver, rounds=8).ainvoke({"rounds": [5]}, THREAD) == {"rounds": [0, 1, 2, 3, 4, 5, 6, 7]}
 
 
+async def test_a_deleted_thread_is_gone_and_others_stay(saver):
+    other = {"configurable": {"thread_id": "t2"}}
+    for config in (THREAD, other):
+        await a_graph(saver).ainvoke({"rounds": []}, config)
+    await saver.adelete_thread("t1")
+    assert await history(saver) == []
+    assert len(await history(saver, other)) == 7
+
+
+async def test_the_latest_come_first_and_a_limit_is_kept(saver):
+    await a_graph(saver).ainvoke({"rounds": []}, THREAD)
+    steps = [found.metadata["step"] async for found in saver.alist(THREAD, limit=3)]
+    assert steps == [5, 4, 3]
+
+
 async def test_pruning_nothing_is_harmless(saver):
     await prune_checkpoints(saver, "never")
     assert await history(saver, None) == []

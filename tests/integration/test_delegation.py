@@ -214,6 +214,11 @@ async def test_an_empty_task_is_refused(scripted_team, db, task):
         await aask(task, team=scripted_team({"a": ["1"]}), db=db)
 
 
+async def test_a_task_that_is_not_text_is_refused(scripted_team, db):
+    with pytest.raises(TaskError, match="the task is not text"):
+        await aask("What is \udcff?", team=scripted_team({"a": ["1"]}), db=db)
+
+
 async def test_a_task_too_long_for_a_model_is_refused_before_any_call(scripted_team, db):
     events = []
     with pytest.raises(TaskError, match=r"task of 200,000 characters .* reads at most [\d,]+ tokens"):

@@ -1,5 +1,6 @@
 """Which answers are one: identical strings, and plain numbers of equal value."""
 
+import functools
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ def parse_number(answer: str) -> Fraction | None:
     return Fraction(f"{mantissa}e{match['exponent'] or 0}") / denominator
 
 
+@functools.lru_cache(maxsize=4096)  # one task asks for the keys of its few answers hundreds of times
 def equivalence_key(answer: str) -> Hashable:
     """Return a key that two answers share if and only if they are one answer.
 

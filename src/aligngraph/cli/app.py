@@ -17,8 +17,10 @@ app = typer.Typer(
 )
 policy_app = typer.Typer(help="What earlier tasks taught.", no_args_is_help=True)
 models_app = typer.Typer(help="Models on this machine.", no_args_is_help=True)
+bench_app = typer.Typer(help="Benchmarks on this machine.", no_args_is_help=True)
 app.add_typer(policy_app, name="policy")
 app.add_typer(models_app, name="models")
+app.add_typer(bench_app, name="bench")
 
 TeamFile = Annotated[
     str | None, typer.Option("--team", help="Team file (TOML). Default: $ALIGNGRAPH_TEAM, else the built-in team.")
@@ -117,6 +119,22 @@ def models_pull(
     from aligngraph.cli.models import pull_model
 
     pull_model(model)
+
+
+@bench_app.callback()
+def _bench() -> None:
+    """Benchmarks on this machine."""
+
+
+@bench_app.command("speed")
+def bench_speed(
+    json: Annotated[Path, typer.Option("--json", help="Where to write the figures.")] = Path("bench-speed.json"),
+    repeats: Annotated[int, typer.Option(help="How often everything is measured.")] = 7,
+) -> None:
+    """Measure speed and size next to their limits; takes about a minute."""
+    from aligngraph.bench.speed import run_speed
+
+    run_speed(json, repeats)
 
 
 def main() -> None:

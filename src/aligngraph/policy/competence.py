@@ -135,8 +135,8 @@ def principal_anchor(
     Raises:
         ValueError: a sum lies outside its range or answers < 1.
     """
-    paid = float(_payoff_sum("total", total, np.float64(count)))
-    lent = float(_payoff_sum("borrowed_total", borrowed_total, np.float64(borrowed_count)))
+    paid = float(_payoff_sum("total", total, np.asarray(count)))
+    lent = float(_payoff_sum("borrowed_total", borrowed_total, np.asarray(borrowed_count)))
     share = min(1.0, BORROWED_TASKS / borrowed_count) if borrowed_count else 0.0
     tasks = count + share * borrowed_count
     mean = (paid + share * lent) / tasks if tasks else 0.0

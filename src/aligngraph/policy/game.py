@@ -106,7 +106,7 @@ def payoff(policy: FloatArray, preference: FloatArray, opponent: FloatArray | No
     players = len(policy)
     if players > 1:
         others = policy.sum(axis=0) - policy
-        others /= players - 1
+        others *= 1 / (players - 1)
     elif opponent is not None:
         others = opponent[np.newaxis]
     else:
@@ -130,7 +130,7 @@ def mirror_step(tilt: FloatArray, payoff: FloatArray, *, step_size: float, ancho
     """
     moved = step_size * payoff
     moved += tilt
-    moved /= 1 + step_size * anchor
+    moved *= 1 / (1 + step_size * anchor)
     return moved
 
 
@@ -202,7 +202,7 @@ def _run(start: FloatArray, preference: FloatArray, step_size: Schedule, anchor:
         earned += np.vecdot(policy, current)
         tilt = mirror_step(tilt, current, step_size=step_size(step), anchor=anchor)
         last, policy = policy, tilted(log_start, tilt)
-        settled = bool(np.abs(policy - last).max() < stop.tolerance)
+        settled = stop.tolerance > 0 and bool(np.abs(policy - last).max() < stop.tolerance)
     return _Course(policy, answer_totals, earned, step, settled)
 
 
