@@ -20,7 +20,7 @@ run: $(RUN_READY)
 	@start=$$(date +%s); $(BIN)/aligngraph models pull smollm2-135m; echo "model: $$(($$(date +%s) - start)) s"
 	$(BIN)/aligngraph ask "$(TASK)" $(if $(TEAM),--team $(TEAM))
 
-test: lint types wheel
+test: lint types
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 lint: $(DEV_READY)
@@ -40,10 +40,9 @@ wheel: $(DEV_READY)
 bench: $(DEV_READY)
 	$(BIN)/aligngraph bench speed
 
-# What a newcomer waits for: the last commit, cloned, with nothing cached; `make run` says what setup and model took.
-bench-cold:
-	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; git clone --quiet . "$$folder/clone" && \
-	XDG_CACHE_HOME="$$folder/cache" PIP_NO_CACHE_DIR=1 ALIGNGRAPH_DB="$$folder/db" $(MAKE) -C "$$folder/clone" run
+# Also what a newcomer waits for: `make run` on the last commit, cloned, with nothing cached.
+bench-cold: $(DEV_READY)
+	$(BIN)/aligngraph bench speed --cold
 
 studio: $(DEV_READY)
 	LANGGRAPH_CLI_NO_ANALYTICS=1 LANGSMITH_TRACING=false $(BIN)/langgraph dev --no-reload --port $${PORT:-2024}
@@ -56,9 +55,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN_READY): pyproject.toml | $(BIN)/python
+	@echo "installing into $(VENV), about a minute ..."
 	@start=$$(date +%s); $(INSTALL) --editable '.[local]' && echo $$(($$(date +%s) - start)) > $(VENV)/.setup-seconds
 	@rm -f $(VENV)/.run-*; touch $@
 
 $(DEV_READY): pyproject.toml | $(BIN)/python
-	$(INSTALL) --editable '.[dev]'
+	@echo "installing the development tools into $(VENV), one or two minutes ..."
+	@$(INSTALL) --editable '.[dev]'
 	@rm -f $(VENV)/.dev-*; touch $@

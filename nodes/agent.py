@@ -4,8 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langchain_core.messages import AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
@@ -16,9 +15,10 @@ from aligngraph.nodes.isolation import Attempt, attempt
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import NO_USAGE, price_usage
 from aligngraph.persistence import Candidate
+from aligngraph.persistence.tables import storable
 from aligngraph.prompts import render
 from aligngraph.randomness import sampling_seed
-from aligngraph.state import PREVIEW_CHARS, CandidateState, DelegationState, StateUpdate, Usage
+from aligngraph.state import PREVIEW_CHARS, CandidateState, DelegationState, Failure, StateUpdate, Usage
 from aligngraph.team import Agent, Team
 
 NO_ANSWER = "no final answer in the text"
@@ -33,6 +33,15 @@ class _Draw:
     messages: list[AnyMessage]
 
 
+@dataclass(frozen=True)
+class _Reply:
+    """What a model said, the final answer in it if there is one, and what the call used."""
+
+    text: str
+    answer: str | None
+    usage: Usage
+
+
 async def propose_candidates(
     state: DelegationState,
     runtime: Runtime[DelegationContext],
@@ -42,22 +51,20 @@ async def propose_candidates(
     resources: Resources,
 ) -> StateUpdate:
     """Return this round's candidates of one agent; those that an interrupted run already holds are not asked for again."""
-    model = await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
     async with resources.open_store() as store:
         known = {candidate.candidate_id: candidate for candidate in await store.read_candidates(state["run"]["run_id"])}
 
         async def draw_once(draw: _Draw) -> Candidate:
             candidate = known.get(_candidate_id(agent, draw.sample))
             if candidate is None:
-                candidate = await _draw(draw, agent, model, state, config)
+                candidate = await _draw(draw, agent, resources, state, config)
                 await store.record_candidate(state["run"]["run_id"], candidate)
             runtime.stream_writer({"event": "candidate", **_outline(candidate, state["round"])})
             return candidate
 
         drawn = await asyncio.gather(*(draw_once(draw) for draw in _plan(state, agent, resources.team)))
-    return StateUpdate(
-        candidates=[_outline(candidate, state["round"]) for candidate in drawn], problems=_problems(drawn)
-    )
+    outlines = [_outline(candidate, state["round"]) for candidate in drawn]
+    return StateUpdate(candidates=outlines, problems=_problems(outlines))
 
 
 def _plan(state: DelegationState, agent: Agent, team: Team) -> list[_Draw]:
@@ -92,12 +99,18 @@ def _ranked_answers(state: DelegationState) -> str:
 
 
 async def _draw(
-    draw: _Draw, agent: Agent, model: BaseChatModel, state: DelegationState, config: RunnableConfig
+    draw: _Draw, agent: Agent, resources: Resources, state: DelegationState, config: RunnableConfig
 ) -> Candidate:
     seed = sampling_seed(state["run"]["seed"], state["round"], agent.name, draw.sample)
-    options: dict[str, Any] = {"seed": seed} if supports_seed(model) else {}
-    call = model.ainvoke(draw.messages, _annotate(config, draw, agent, state), **options)
-    return _to_candidate(draw, agent, await attempt(call, agent.timeout_s))
+
+    async def ask() -> _Reply:
+        model = await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
+        options: dict[str, Any] = {"seed": seed} if supports_seed(model) else {}
+        message = await model.ainvoke(draw.messages, _annotate(config, draw, agent, state), **options)
+        text = storable(str(message.text))
+        return _Reply(text, extract_answer(text), price_usage(usage_of(message), agent.price))
+
+    return _to_candidate(draw, agent, await attempt(ask(), agent.timeout_s))
 
 
 def _annotate(config: RunnableConfig, draw: _Draw, agent: Agent, state: DelegationState) -> RunnableConfig:
@@ -106,19 +119,18 @@ def _annotate(config: RunnableConfig, draw: _Draw, agent: Agent, state: Delegati
     return RunnableConfig(**{**config, "metadata": {**config.get("metadata", {}), **call}})
 
 
-def _to_candidate(draw: _Draw, agent: Agent, ended: Attempt[AIMessage]) -> Candidate:
-    text = str(ended.value.text) if ended.value is not None else ""
-    answer = extract_answer(text)
+def _to_candidate(draw: _Draw, agent: Agent, ended: Attempt[_Reply]) -> Candidate:
+    reply = ended.value or _Reply("", None, NO_USAGE)
     return Candidate(
         candidate_id=_candidate_id(agent, draw.sample),
         agent=agent.name,
         strategy=agent.strategy(draw.sample % agent.samples),
         sample=draw.sample,
         position=draw.position,
-        answer=answer,
-        text=text,
-        error=None if answer is not None else ended.cause or NO_ANSWER,
-        usage=price_usage(usage_of(ended.value), agent.price) if ended.value is not None else NO_USAGE,
+        answer=reply.answer,
+        text=reply.text,
+        error=storable(ended.cause) if ended.cause else None,
+        usage=reply.usage,
     )
 
 
@@ -127,7 +139,8 @@ def _candidate_id(agent: Agent, sample: int) -> str:
 
 
 def _outline(candidate: Candidate, round_: int) -> CandidateState:
-    """Return what of a candidate belongs into the state: all but its text."""
+    """Return what of a candidate belongs into the state: all but its text, and why it has no answer."""
+    failure: Failure | None = "call_failed" if candidate.error else "no_answer" if candidate.answer is None else None
     return CandidateState(
         id=candidate.candidate_id,
         agent=candidate.agent,
@@ -137,16 +150,17 @@ def _outline(candidate: Candidate, round_: int) -> CandidateState:
         position=candidate.position,
         answer=candidate.answer,
         preview=candidate.text[:PREVIEW_CHARS],
-        error=candidate.error,
+        error=NO_ANSWER if failure == "no_answer" else candidate.error,
+        failure=failure,
         usage=cast("Usage", candidate.usage),
     )
 
 
-def _problems(drawn: list[Candidate]) -> list[str]:
+def _problems(drawn: list[CandidateState]) -> list[str]:
     """Return the failed calls, each with its cause; texts without an answer only where the agent has no other."""
-    silent = all(candidate.answer is None for candidate in drawn)
+    silent = all(candidate["answer"] is None for candidate in drawn)
     return [
-        f"{candidate.candidate_id}: {candidate.error}"
+        f"{candidate['id']}: {candidate['error']}"
         for candidate in drawn
-        if candidate.error is not None and (silent or candidate.error != NO_ANSWER)
+        if candidate["failure"] == "call_failed" or (silent and candidate["failure"])
     ]

@@ -4,9 +4,7 @@ import time
 from typing import Any
 
 from langchain_core.messages import AIMessage
-from langgraph.runtime import Runtime
 
-from aligngraph.context import DelegationContext
 from aligngraph.decision import Alternatives, Answer, Candidate, Decision, GameReport, Ranking, UsageReport
 from aligngraph.errors import DelegationFailedError
 from aligngraph.nodes.resources import Resources
@@ -14,24 +12,27 @@ from aligngraph.nodes.spending import add_usage
 from aligngraph.state import AnswerState, DelegationState, StateUpdate, Usage
 
 
-async def deliver_answer(
-    state: DelegationState, runtime: Runtime[DelegationContext], *, resources: Resources
-) -> StateUpdate:
+async def deliver_answer(state: DelegationState, *, resources: Resources) -> StateUpdate:
     """Return the answer and its audit.
 
     Raises:
         DelegationFailedError: no agent gave an answer; carries every cause and the audit.
     """
-    del runtime
     run_id = state["run"]["run_id"]
     async with resources.open_store() as store:
         decision = _decide(state, await store.read_texts(run_id))
         audit = decision.model_dump(mode="json")
         await store.finish_run(run_id, decision.status, audit)
     if decision.status == "failed":
-        causes = [f"{candidate.id}: {candidate.error}" for candidate in decision.candidates]
-        raise DelegationFailedError(f"no agent gave an answer: {'; '.join(causes)}", causes, audit)
+        raise failure_of(decision)
     return StateUpdate(messages=[AIMessage(decision.text or "")], decision=audit)
+
+
+def failure_of(decision: Decision) -> DelegationFailedError:
+    """Return the error of a run that ended without an answer, every cause in its message."""
+    causes = [f"{candidate.id}: {candidate.error}" for candidate in decision.candidates]
+    message = f"no agent gave an answer: {'; '.join(causes)}"
+    return DelegationFailedError(message, causes, decision.model_dump(mode="json"))
 
 
 def _decide(state: DelegationState, texts: dict[str, str]) -> Decision:

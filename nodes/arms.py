@@ -14,7 +14,11 @@ UNSEEN = ArmRecord(total=0.0, count=0.0, other_total=0.0, other_count=0.0)
 
 def read_learned(sums: Sums, team: Team) -> LearnedState:
     """Return the sums of every arm of the team and of the principal, and what other domains lend them."""
-    arms = [f"{agent.name}/{strategy}" for agent in team.agents for strategy in agent.strategies]
+    return learned_of(sums, [f"{agent.name}/{strategy}" for agent in team.agents for strategy in agent.strategies])
+
+
+def learned_of(sums: Sums, arms: Iterable[str]) -> LearnedState:
+    """Return the sums of these arms and of the principal, and what other domains lend them."""
     return LearnedState(arms={arm: _record(sums, arm) for arm in arms}, principal=_record(sums, PRINCIPAL))
 
 

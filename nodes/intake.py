@@ -1,6 +1,7 @@
 """intake: from a chat to one task of one run, refused before any call where no model could read it."""
 
 import asyncio
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,11 +32,11 @@ async def open_task(
     task = _read_task(state["messages"])
     _refuse_long_task(state["messages"], team)
     await _open_models(resources)
+    options = state.get("options") or TaskOptions()
     run = _name_run(state, runtime, task)
+    asked = describe_run(run["run_id"], state["messages"], domain, options, team, seed=run["seed"])
     async with resources.open_store() as store:
-        stored, sums = await asyncio.gather(
-            _start_run(store, _describe_run(run, domain, team), state.get("options") or {}), store.read_sums(domain)
-        )
+        stored, sums = await asyncio.gather(_start_run(store, asked, options), store.read_sums(domain))
     learned = read_learned(sums, team)
     weights = weigh_arms(learned, answers=2)
     return StateUpdate(
@@ -47,6 +48,7 @@ async def open_task(
         candidates=Overwrite([]),
         answers=[],
         ranking=None,
+        agreed=None,
         principal_usage=NOTHING,
         outcome=None,
         weights={"before": weights, "after": weights},
@@ -55,14 +57,52 @@ async def open_task(
     )
 
 
+def describe_run(
+    run_id: str, messages: Sequence[AnyMessage], domain: str, options: TaskOptions, team: Team, *, seed: int
+) -> Run:
+    """Return the run as the store keeps it. What the models see makes its identity, not the task alone."""
+    task, described = _last_words(messages), team.describe()
+    seen = json.dumps([described, [(message.type, str(message.text)) for message in messages]], sort_keys=True)
+    return Run(
+        run_id=run_id,
+        domain=domain,
+        task=task,
+        task_id=_task_id(task, options),
+        seed=seed,
+        team=described,
+        team_digest=blake2b(seen.encode(), digest_size=16).hexdigest(),
+    )
+
+
+def differences(asked: Run, known: Run, options: TaskOptions) -> list[str]:
+    """Return in what a run asks otherwise than a known one: task, domain, seed, team. A seed not given fits any."""
+    same_team = asked.team == known.team
+    same_messages = asked.team_digest == known.team_digest or not same_team  # the digest cannot tell them apart then
+    found = {
+        "task": asked.task_id != known.task_id or not same_messages,
+        "domain": asked.domain != known.domain,
+        "seed": options.get("seed", known.seed) != known.seed,
+        "team": not same_team,
+    }
+    return [name for name, differs in found.items() if differs]
+
+
 def _read_task(messages: Sequence[AnyMessage]) -> str:
-    humans = [message for message in messages if isinstance(message, HumanMessage)]
-    task = str(humans[-1].text).strip() if humans else ""
+    task = _last_words(messages)
     if not task:
         raise TaskError("the task is empty: give a question or an instruction in words")
     if any(not _is_text(str(message.text)) for message in messages):
         raise TaskError("the task is not text: it holds bytes or halves of characters that are not UTF-8")
     return task
+
+
+def _last_words(messages: Sequence[AnyMessage]) -> str:
+    humans = [message for message in messages if isinstance(message, HumanMessage)]
+    return str(humans[-1].text).strip() if humans else ""
+
+
+def _task_id(task: str, options: TaskOptions) -> str:
+    return options.get("task_id") or blake2b(task.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def _is_text(words: str) -> bool:
@@ -100,7 +140,7 @@ def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task:
         run_id=thread_id if number == 1 else f"{thread_id}.{number}",
         number=number,
         task=task,
-        task_id=options.get("task_id") or blake2b(task.encode(), digest_size=8).hexdigest(),
+        task_id=_task_id(task, options),
         seed=options.get("seed", fresh_seed()),
         started_at=time.time(),
     )
@@ -109,26 +149,11 @@ def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task:
 async def _start_run(store: PolicyStore, run: Run, options: TaskOptions) -> Run:
     """Return the run as it is stored.
 
-    Who goes back in a thread and asks something else there gets a run of its own: the next id is taken by what was
+    Who goes back in a thread and asks something else there, be it of another team or after other words, gets a run of its own: the next id is taken by what was
     asked the first time.
     """
     known = await store.read_run(run.run_id)
-    if known is not None and _asks_otherwise(run, known, options):
-        asked = repr((run.task_id, run.domain, options.get("seed")))
+    if known is not None and differences(run, known, options):
+        asked = repr((run.task_id, run.domain, options.get("seed"), run.team_digest))
         run = replace(run, run_id=f"{run.run_id}-{blake2b(asked.encode(), digest_size=4).hexdigest()}")
     return await store.start_run(run)
-
-
-def _asks_otherwise(run: Run, known: Run, options: TaskOptions) -> bool:
-    return (run.task_id, run.domain, options.get("seed", known.seed)) != (known.task_id, known.domain, known.seed)
-
-
-def _describe_run(run: RunState, domain: str, team: Team) -> Run:
-    return Run(
-        run_id=run["run_id"],
-        domain=domain,
-        task=run["task"],
-        task_id=run["task_id"],
-        seed=run["seed"],
-        team=team.describe(),
-    )

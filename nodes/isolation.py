@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+CAUSE_CHARS = 500  # a provider's error can be a whole HTML page, and every checkpoint holds it
 Value = TypeVar("Value")
 
 
@@ -25,7 +26,7 @@ async def attempt(call: Awaitable[Value], timeout_s: float) -> Attempt[Value]:
         async with asyncio.timeout(timeout_s):
             return Attempt(await call, None)
     except TimeoutError as error:
-        return Attempt(None, " ".join(str(error).split()) or f"no reply within {timeout_s:g} s")
+        return Attempt(None, _line(error) or f"no reply within {timeout_s:g} s")
     except Exception as error:  # noqa: BLE001 - whatever a provider raises is that call's failure, and its alone
         return Attempt(None, describe_cause(error))
 
@@ -39,5 +40,9 @@ def describe_cause(error: BaseException) -> str:
 
 
 def _name(error: BaseException) -> str:
-    message = " ".join(str(error).split())
+    message = _line(error)
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:CAUSE_CHARS]

@@ -1,13 +1,12 @@
 """policy_update: plays the game, decides, and once per task writes what the arms earned into the policy store."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from aligngraph.context import DelegationContext
-from aligngraph.nodes.agent import NO_ANSWER
 from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, earned_anchor, read_competence, weigh_arms
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.votes import VoteTable, arm_of, count_first_votes, count_votes
@@ -23,24 +22,29 @@ from aligngraph.policy import (
 from aligngraph.state import DelegationState, OutcomeState, StateUpdate, WeightsState
 from aligngraph.team import Game, LearningMode
 
+SELF_ASSESSMENT = 1  # the key of a task's one update without feedback, however many rounds it took
+
 
 async def update_policy(
     state: DelegationState, runtime: Runtime[DelegationContext], *, resources: Resources
 ) -> Command[str]:
     """Return the round's outcome and where to go: agents whose answer lost, while rounds are left, else the answer."""
-    if not state["answers"]:
-        return Command(goto="answer")
     context = DelegationContext.of(runtime.context)
     game, mode = context.game(resources.team), context.learning_mode(resources.team)
+    if not state["answers"]:
+        weights = await _learn(state, {}, None, mode, resources)
+        return Command(update=StateUpdate(weights=weights), goto="answer")
     votes = count_votes(state["answers"], state["candidates"])
     played = _play(state, votes, game)
     outcome = _report(state, votes, played, game, mode)
-    runtime.stream_writer({"event": "round", "round": state["round"], "posterior": outcome["posterior"]})
+    belief = {answer["answer"]: share for answer, share in zip(state["answers"], outcome["posterior"], strict=True)}
+    runtime.stream_writer({"event": "round", "round": state["round"], "posterior": belief})
+    agreed = _agreement(state, played) if state["round"] == 1 else state["agreed"]
     losers = _losers(state, outcome) if state["round"] < game.max_rounds else []
     if losers:
-        return Command(update=StateUpdate(outcome=outcome, round=state["round"] + 1), goto=losers)
-    weights = await _learn(state, played, mode, resources)
-    return Command(update=StateUpdate(outcome=outcome, weights=weights), goto="answer")
+        return Command(update=StateUpdate(outcome=outcome, agreed=agreed, round=state["round"] + 1), goto=losers)
+    weights = await _learn(state, _pay(state, played), agreed, mode, resources)
+    return Command(update=StateUpdate(outcome=outcome, agreed=agreed, weights=weights), goto="answer")
 
 
 def _play(state: DelegationState, votes: VoteTable, game: Game) -> RoundOutcome:
@@ -114,25 +118,33 @@ def _losers(state: DelegationState, outcome: OutcomeState) -> list[str]:
     return [agent for agent, number in _own_majorities(state).items() if number != outcome["chosen"]]
 
 
+def _agreement(state: DelegationState, played: RoundOutcome) -> float | None:
+    """Return what the votes alone think of the principal's first choice; None where it made none itself."""
+    ranking = state["ranking"]
+    if ranking is None or ranking["stand_in"] or not ranking["order"]:
+        return None
+    return float(played.unranked_posterior[ranking["order"][0]])
+
+
 async def _learn(
-    state: DelegationState, played: RoundOutcome, mode: LearningMode, resources: Resources
+    state: DelegationState, payoffs: dict[str, float], agreed: float | None, mode: LearningMode, resources: Resources
 ) -> WeightsState:
-    """Return the weights before and after the task; whatever runs again, the store takes one update per run and round."""
-    payoffs, answers = _pay(state, played), len(state["answers"])
+    """Return the weights before and after the task as they are stored: whatever runs again, its first update counts."""
+    answers = max(1, len(state["answers"]))
     before = weigh_arms(state["learned"], answers=answers)
     if mode == "frozen":
         return WeightsState(before=before, after=before)
     weights = WeightsState(before=before, after=weigh_arms(add_payoffs(state["learned"], payoffs), answers=answers))
     update = Update(
         run_id=state["run"]["run_id"],
-        round=state["round"],
+        round=SELF_ASSESSMENT,
         domain=state["domain"],
-        increments=(*_agent_increments(state, payoffs), *_principal_increment(state, played)),
-        result={"weights": dict(weights), "anchor": played.anchor},
+        increments=(*_agent_increments(state, payoffs), *_principal_increment(agreed)),
+        result={"weights": weights},
     )
     async with resources.open_store() as store:
-        await store.apply_update(update)
-    return weights
+        stored = await store.apply_update(update)
+    return cast("WeightsState", stored.result["weights"])
 
 
 def _pay(state: DelegationState, played: RoundOutcome) -> dict[str, float]:
@@ -144,9 +156,7 @@ def _pay(state: DelegationState, played: RoundOutcome) -> dict[str, float]:
 
 def _agent_increments(state: DelegationState, payoffs: dict[str, float]) -> list[Increment]:
     """Return one increment per arm that drew; a failed call is counted apart and never pays 0."""
-    failures = Counter(
-        arm_of(candidate) for candidate in state["candidates"] if candidate["error"] not in {None, NO_ANSWER}
-    )
+    failures = Counter(arm_of(candidate) for candidate in state["candidates"] if candidate["failure"] == "call_failed")
     drawn = dict.fromkeys(arm_of(candidate) for candidate in state["candidates"])
     return [
         Increment(
@@ -157,10 +167,5 @@ def _agent_increments(state: DelegationState, payoffs: dict[str, float]) -> list
     ]
 
 
-def _principal_increment(state: DelegationState, played: RoundOutcome) -> list[Increment]:
-    """Return what the principal earned: what the votes alone think of its first choice; nothing where it made none."""
-    ranking = state["ranking"]
-    if ranking is None or not ranking["order"]:
-        return []
-    agreed = float(played.unranked_posterior[ranking["order"][0]])
-    return [Increment(arm=PRINCIPAL, kind="principal", payoff=agreed, count=1, failures=0)]
+def _principal_increment(agreed: float | None) -> list[Increment]:
+    return [] if agreed is None else [Increment(arm=PRINCIPAL, kind="principal", payoff=agreed, count=1, failures=0)]

@@ -34,17 +34,17 @@ class Location:
         """Return the location that the text of `--db` names; nothing is opened.
 
         Raises:
-            StoreError: `text` is empty, or a URL of another kind or not well formed.
+            StoreError: `text` is empty, a folder of an unknown user, or a URL of another kind or not well formed.
         """
         scheme, is_url, _ = text.partition("://")
         if not text.strip():
             raise StoreError(f"--db is {text!r}: {_ALLOWED}")
         if not is_url:
-            return cls(Path(text).expanduser())
+            return cls(_folder(text))
         if scheme not in ("postgresql", _DRIVER):
             raise StoreError(f"--db begins with {scheme + '://'!r}: {_ALLOWED}")
         try:
-            return cls(make_url(text).set(drivername=_DRIVER))
+            return cls(_with_sign_in(make_url(text).set(drivername=_DRIVER)))
         except (ArgumentError, ValueError) as error:
             raise StoreError(f"--db is not a well-formed {scheme}:// URL: user:password@host:port/database") from error
 
@@ -69,6 +69,23 @@ class Location:
     def checkpoints(self) -> Address:
         """The database of LangGraph's checkpoints."""
         return self.place / "checkpoints.sqlite" if isinstance(self.place, Path) else self.place
+
+
+def _folder(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise StoreError(f"--db is {text!r}: there is no such user; ./~name is a folder of that name") from error
+
+
+def _with_sign_in(url: URL) -> URL:
+    """Return `url` with a password in its query moved to where it is masked; a user beside it goes along."""
+    query = url.normalized_query
+    if "password" not in query:
+        return url
+    user = query.get("user", (url.username or "",))[-1]  # without any, a password would not be rendered at all
+    moved = url.difference_update_query(["user", "password"])
+    return moved.set(username=user, password=query["password"][-1])
 
 
 def shown(address: Address) -> str:

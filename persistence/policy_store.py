@@ -88,7 +88,7 @@ class PolicyStore:
         """Record that `run` started; return it as it is stored, which may be from an earlier start.
 
         Raises:
-            StoreError: its id was used for another task.
+            StoreError: its id was used for another task, domain or team.
         """
 
         def work(connection: Connection) -> Run | None:
@@ -96,9 +96,10 @@ class PolicyStore:
             return _find_run(connection, run.run_id)
 
         stored = await self._database.write(work)
-        if stored is None or (stored.domain, stored.task) != (storable(run.domain), storable(run.task)):
+        asked = (storable(run.domain), storable(run.task), run.team_digest)
+        if stored is None or (stored.domain, stored.task, stored.team_digest) != asked:
             raise StoreError(
-                f"run id {run.run_id!r} was used for another task: choose another, or none to get a new one"
+                f"run id {run.run_id!r} was used for another task, domain or team: choose another, or none to get a new one"
             )
         return stored
 

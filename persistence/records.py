@@ -26,7 +26,7 @@ class Run:
         task: the task's text.
         seed: root of the run's seed tree.
         team: the team as it was configured, plain JSON, no secrets.
-        team_digest: equal for equal teams.
+        team_digest: of the team and of every message that its models see; equal for runs that ask the same.
         task_id: the caller's own name of the task.
         status: "running" until it is finished or interrupted.
         started_at: UTC, ISO 8601.
@@ -55,11 +55,11 @@ class Candidate:
         candidate_id: unique within the run.
         agent: who drew it.
         strategy: how.
-        sample: 0, 1, ... within the arm.
+        sample: 0, 1, ... within the agent, over all its strategies and rounds.
         position: place in seed order over the whole run.
         answer: the extracted answer; None if there is none.
         text: the whole path, NUL and lone surrogates replaced when stored.
-        error: why there is no path.
+        error: why the call failed; None where it gave a path, with an answer in it or not.
         usage: calls and tokens, plain JSON.
     """
 
@@ -83,7 +83,7 @@ class Increment:
         kind: who it belongs to.
         payoff: added to the total, in [0, 1] per counted task.
         count: counted tasks.
-        failures: tasks in which the arm failed, counted apart.
+        failures: calls that failed, counted apart.
 
     Raises:
         ValueError: a payoff or count is not finite.
@@ -106,7 +106,7 @@ class Update:
 
     Attributes:
         run_id: the run.
-        round: of the run; feedback that corrects a run takes a number of its own.
+        round: 1 for what the run teaches by itself, whatever its rounds; feedback that corrects it takes another number.
         domain: whose sums change.
         increments: one per arm.
         result: what the caller wants back when it asks for the same update again, plain JSON.

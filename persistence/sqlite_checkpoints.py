@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from typing_extensions import override
 
 from aligngraph.persistence.sqlite_file import BUSY_TIMEOUT_S, SYNCHRONOUS, claim
 from aligngraph.persistence.store_errors import reported
@@ -29,7 +33,7 @@ _KEEP_LATEST = (
 
 
 class PrunableSqliteSaver(AsyncSqliteSaver):
-    """LangGraph's saver, reading strictly, with the pruning that it lacks.
+    """LangGraph's saver, reading strictly, with the pruning that it lacks; what fails is a StoreError that names the file.
 
     Args:
         connection: to `file`, in sqlite3's default transaction mode.
@@ -39,6 +43,47 @@ class PrunableSqliteSaver(AsyncSqliteSaver):
     def __init__(self, connection: aiosqlite.Connection, file: Path) -> None:
         super().__init__(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
         self.file = file
+
+    @override
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        with reported(self.file):
+            return await super().aget_tuple(config)
+
+    @override
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        with reported(self.file):
+            async for found in super().alist(config, filter=filter, before=before, limit=limit):
+                yield found
+
+    @override
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        with reported(self.file):
+            return await super().aput(config, checkpoint, metadata, new_versions)
+
+    @override
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        with reported(self.file):
+            await super().aput_writes(config, writes, task_id, task_path)
+
+    @override
+    async def adelete_thread(self, thread_id: str) -> None:
+        with reported(self.file):
+            await super().adelete_thread(thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the last checkpoint of threads whose runs are over, with what belonged to the deleted ones.

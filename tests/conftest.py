@@ -1,12 +1,17 @@
 """What tests of every kind share: teams of scripted models, each with its files in the test's own folder."""
 
 import json
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell lets its background jobs ignore Ctrl-C, and their children too; some tests send one to a child.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 USAGE = {"prompt": 10, "completion": 5}
 
@@ -19,7 +24,7 @@ class ScriptedTeam:
     answers: Mapping[str, Sequence[str]]
     order: Sequence[str] = ()
     rows: Sequence[Mapping[str, Any]] = ()
-    latency_s: float = 0.0
+    latency_s: float | Mapping[str, float] = 0.0  # of every call, or by agent
     sections: str = ""
     agent_keys: Mapping[str, str] = field(default_factory=dict)
 
@@ -36,13 +41,21 @@ class ScriptedTeam:
         return path
 
     def _rows(self):
-        common = {"latency_s": self.latency_s, "usage": USAGE}
         for name, answers in self.answers.items():
             for sample, answer in enumerate(answers):
-                yield {"agent": name, "sample": sample, "text": f"{name} thinks.\nAnswer: {answer}", **common}
+                yield {
+                    "agent": name,
+                    "sample": sample,
+                    "text": f"{name} thinks.\nAnswer: {answer}",
+                    **self._common(name),
+                }
         if self.order:
             verdict = ">".join(f"{{label:{answer}}}" for answer in self.order)
-            yield {"agent": "principal", "text": json.dumps({"order": verdict}), **common}
+            yield {"agent": "principal", "text": json.dumps({"order": verdict}), **self._common("principal")}
+
+    def _common(self, name):
+        latency_s = self.latency_s.get(name, 0.0) if isinstance(self.latency_s, Mapping) else self.latency_s
+        return {"latency_s": latency_s, "usage": USAGE}
 
 
 @pytest.fixture

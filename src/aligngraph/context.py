@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -21,13 +21,13 @@ def _setting(description: str, **limits: Any) -> Any:  # noqa: ANN401 - as pydan
 class DelegationContext(BaseModel):
     """What one run may set differently from the team file; a value left out is the team's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    step_size: float | None = _setting("Step size of mirror descent.", gt=0)
-    anchor: Literal["trust"] | Annotated[float, Field(ge=0)] | None = _setting(
+    step_size: float | None = _setting("Step size of mirror descent.", gt=0, le=1000)
+    anchor: Literal["trust"] | Annotated[float, Field(ge=0, le=1e6)] | None = _setting(
         "How strongly agents hold on to their first answers: 'trust' (learned) or a number >= 0."
     )
-    smoothing: float | None = _setting("Share of the initial policy spread over all answers.", gt=0)
+    smoothing: float | None = _setting("Share of the initial policy spread over all answers.", gt=0, le=1e6)
     max_steps: int | None = _setting("Most steps of the game.", ge=1, le=100_000)
     max_rounds: int | None = _setting("Most rounds of proposals and rankings.", ge=1, le=20)
     learning: LearningMode | None = _setting("on, frozen (learn nothing) or shadow (decide by plain vote).")
@@ -60,7 +60,8 @@ class StudioContext(DelegationContext):
     @field_validator("db")
     @classmethod
     def _refuse_password(cls, db: str | None) -> str | None:
-        if db and urlsplit(db).password:
+        url = urlsplit(db or "")
+        if url.password or "password" in parse_qs(url.query):
             raise ValueError("holds a password, and servers keep run configuration in clear: set ALIGNGRAPH_DB instead")
         return db
 

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -15,9 +15,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from aligngraph.context import DelegationContext
 from aligngraph.decision import Decision
-from aligngraph.errors import DelegationFailedError, UsageError
+from aligngraph.errors import UsageError
 from aligngraph.graphs.delegation import DelegationGraph, wire_delegation
 from aligngraph.nodes import Resources
+from aligngraph.nodes.answer import failure_of
+from aligngraph.nodes.intake import describe_run, differences
 from aligngraph.persistence import Location, PolicyStore, Run, open_checkpointer, prune_checkpoints
 from aligngraph.state import DEFAULT_DOMAIN, TaskInput, TaskOptions
 from aligngraph.sync_door import run_blocking
@@ -36,6 +38,7 @@ class Session:
     graph: DelegationGraph
     store: PolicyStore
     checkpointer: BaseCheckpointSaver[str]
+    _asking: set["asyncio.Task[Any]"] = field(default_factory=set, init=False, repr=False)
 
     async def ask(
         self,
@@ -62,24 +65,72 @@ class Session:
 
         Raises:
             TaskError: the task is empty or longer than a model of the team reads.
-            UsageError: a model cannot be opened, or the run id belongs to another task.
+            UsageError: a model cannot be opened, or the run id belongs to another task, domain, seed or team.
             DelegationFailedError: no agent gave an answer; carries every cause and the audit.
         """
         messages: list[AnyMessage] = [HumanMessage(task)] if isinstance(task, str) else list(task)
-        stored = await self.store.read_run(run_id) if run_id else None
-        if stored is not None:
-            _refuse_other_task(stored, messages)
-            if stored.decision is not None:
-                return _recall(stored.decision)
-        given = TaskInput(messages=messages, domain=domain, options=options or TaskOptions())
+        given = TaskInput(messages=messages, domain=domain or DEFAULT_DOMAIN, options=options or TaskOptions())
         thread_id = run_id or secrets.token_hex(6)
         settings = merge_configs(config, self._settings(thread_id, context))
-        under_way = bool(run_id and (await self.graph.aget_state(settings)).next)
+        under_way = False
+        if run_id:
+            stored = await self._find_run(run_id, given)
+            if stored and stored.decision is not None:
+                return await self._recall(run_id, stored.decision)
+            under_way = bool(stored and (await self.graph.aget_state(settings)).next)
+        with self._under_way():
+            async with AsyncExitStack() as on_failure:
+                on_failure.push_async_callback(self._close_failed_run, thread_id)
+                decision = await self._run(None if under_way else given, settings, context, on_event)
+                on_failure.pop_all()
+            await prune_checkpoints(self.checkpointer, thread_id)
+        return decision
+
+    async def stop(self) -> None:
+        """Cancel the tasks of this session that other coroutines still wait for, and let them end."""
+        others = self._asking - {asyncio.current_task()}
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        asking = asyncio.current_task()
+        if asking is None:  # never so in a coroutine; for the type checker
+            raise RuntimeError("ask was called outside of an event loop")
+        self._asking.add(asking)
         try:
-            return await self._run(None if under_way else given, settings, context, on_event)
-        except asyncio.CancelledError:
-            await asyncio.shield(self.store.mark_interrupted(thread_id))
-            raise
+            yield
+        finally:
+            self._asking.discard(asking)
+
+    async def _find_run(self, run_id: str, given: TaskInput) -> Run | None:
+        """Return the run of that id, refused where it asks otherwise; of one that never began nothing is left behind."""
+        stored = await self.store.read_run(run_id)
+        if stored is None:
+            await self.checkpointer.adelete_thread(run_id)
+            return None
+        options = given["options"]
+        asked = describe_run(run_id, given["messages"], given["domain"], options, self.team, seed=stored.seed)
+        if others := differences(asked, stored, options):
+            raise UsageError(
+                f"run {run_id!r} belongs to another {' and '.join(others)}: leave the run id out to get a new one"
+            )
+        return stored
+
+    async def _recall(self, run_id: str, audit: Mapping[str, Any]) -> Decision:
+        await prune_checkpoints(self.checkpointer, run_id)  # which a crash may have prevented
+        decision = Decision.model_validate(audit)
+        if decision.status == "failed":
+            raise failure_of(decision)
+        return decision
+
+    async def _close_failed_run(self, run_id: str) -> None:
+        """Mark the run as interrupted, unless it ended without an answer: then nobody takes it up again."""
+        await asyncio.shield(self.store.mark_interrupted(run_id))
+        stored = await self.store.read_run(run_id)
+        if stored and stored.decision is not None:
+            await prune_checkpoints(self.checkpointer, run_id)
 
     async def _run(
         self,
@@ -102,7 +153,6 @@ class Session:
                 audit = part["data"].get("decision") or audit
             elif part["type"] == "custom" and on_event is not None:
                 on_event(part["data"])
-        await prune_checkpoints(self.checkpointer, settings["configurable"]["thread_id"])
         return Decision.model_validate(audit)
 
     def _settings(self, run_id: str, context: DelegationContext | None) -> RunnableConfig:
@@ -129,7 +179,11 @@ async def open_session(
     location = Location.find(db)
     async with await PolicyStore.open(location) as store, open_checkpointer(location) as checkpointer:
         graph = wire_delegation(Resources.sharing(members, store), DelegationContext, checkpointer)
-        yield Session(members, graph, store, checkpointer)
+        session = Session(members, graph, store, checkpointer)
+        try:
+            yield session
+        finally:
+            await session.stop()
 
 
 async def aask(
@@ -145,17 +199,3 @@ def ask(
 ) -> Decision:
     """Return the decision on one task, as `aask` does, from code that is not async; a running event loop is no matter."""
     return run_blocking(aask(task, team=team, db=db, **arguments))
-
-
-def _refuse_other_task(stored: Run, messages: Sequence[AnyMessage]) -> None:
-    asked = next((str(message.text) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
-    if asked.strip() != stored.task:
-        raise UsageError(f"run {stored.run_id!r} belongs to another task: leave the run id out to get a new one")
-
-
-def _recall(audit: Mapping[str, Any]) -> Decision:
-    decision = Decision.model_validate(audit)
-    if decision.status == "failed":
-        causes = [f"{candidate.id}: {candidate.error}" for candidate in decision.candidates]
-        raise DelegationFailedError("no agent gave an answer", causes, audit)
-    return decision

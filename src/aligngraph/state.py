@@ -4,7 +4,7 @@ Candidate texts live in the policy store; the state holds ids, answers and a sho
 """
 
 from operator import add
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
@@ -12,6 +12,8 @@ from typing_extensions import TypedDict
 
 PREVIEW_CHARS = 160
 DEFAULT_DOMAIN = "general"
+
+Failure = Literal["no_answer", "call_failed"]
 
 
 class Usage(TypedDict):
@@ -34,7 +36,7 @@ class TaskOptions(TypedDict, total=False):
 
 
 class RunState(TypedDict):
-    """One task of a thread. `number` counts the thread's tasks from 1; `history` the messages before the task."""
+    """One task of a thread; `number` counts the thread's tasks from 1."""
 
     run_id: str
     number: int
@@ -45,7 +47,7 @@ class RunState(TypedDict):
 
 
 class CandidateState(TypedDict):
-    """One candidate; exactly one of `answer` and `error` is not None. `position` is its place in seed order."""
+    """One candidate; either `answer` is not None, or `error` and `failure` are. `position` is its place in seed order."""
 
     id: str
     agent: str
@@ -56,6 +58,7 @@ class CandidateState(TypedDict):
     answer: str | None
     preview: str
     error: str | None
+    failure: Failure | None
     usage: Usage
 
 
@@ -67,10 +70,15 @@ class AnswerState(TypedDict):
 
 
 class RankingState(TypedDict):
-    """What the principal said. `order` holds numbers of answers, best first; `calls` is the audit of every call."""
+    """What the principal said, or `model` in its stead where `stand_in`.
+
+    `order` holds numbers of answers, best first; `calls` is the audit of every call of this model, while `usage` counts
+    those of models that failed before it, too.
+    """
 
     ranker: str
     model: str
+    stand_in: bool
     order: list[int]
     preference: list[list[float]]
     abstained: list[int]
@@ -128,7 +136,8 @@ class TaskInput(TypedDict):
 class DelegationState(TypedDict):
     """Everything that nodes share; `run` is absent before a thread's first task.
 
-    `decision` is the audit of the run, the last of `messages` the answer.
+    `decision` is the audit of the run, the last of `messages` the answer. `agreed` is what the votes of round 1 alone
+    think of the principal's first choice, in [0, 1]: None where it made none, or where a stand-in ranked.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -140,6 +149,7 @@ class DelegationState(TypedDict):
     candidates: Annotated[list[CandidateState], merge_candidates]
     answers: list[AnswerState]
     ranking: RankingState | None
+    agreed: float | None
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState
@@ -159,6 +169,7 @@ class StateUpdate(TypedDict, total=False):
     candidates: Any  # a list, or Overwrite
     answers: list[AnswerState]
     ranking: RankingState | None
+    agreed: float | None
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState

@@ -13,12 +13,25 @@ Result = TypeVar("Result")
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Return what `coroutine` returns; also where the calling thread already runs an event loop."""
-    future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    """Return what `coroutine` returns; also where the calling thread already runs an event loop.
+
+    Ctrl-C cancels the work and waits until it has ended, so that what it does when cancelled is done.
+    """
+    loop = _loop()
+    task = asyncio.run_coroutine_threadsafe(_begin(coroutine), loop).result()
     try:
-        return future.result()
+        return asyncio.run_coroutine_threadsafe(_outcome(task), loop).result()
     finally:
-        future.cancel()  # Ctrl-C ends the wait; it must end the work too
+        loop.call_soon_threadsafe(task.cancel)
+        asyncio.run_coroutine_threadsafe(asyncio.wait([task]), loop).result()
+
+
+async def _begin(coroutine: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+    return asyncio.create_task(coroutine)
+
+
+async def _outcome(task: asyncio.Task[Result]) -> Result:
+    return await task
 
 
 @cache

@@ -25,14 +25,23 @@ LearningMode = Literal["on", "frozen", "shadow"]
 
 def _read_model(value: object) -> object:
     """Return a model spec for a string or table; a LangChain chat model passes through."""
-    if isinstance(value, ModelSpec) or hasattr(value, "ainvoke"):
+    if isinstance(value, ModelSpec):
         return value
     if not isinstance(value, str | Mapping):
-        raise ValueError(f"got {value!r}; a model is a string such as 'openai:gpt-4.1-mini', or a table")  # noqa: TRY004 - pydantic collects ValueError
+        return _check_chat_model(value)
     try:
         return parse_spec(value)
     except ModelError as error:
         raise ValueError(str(error)) from error
+
+
+def _check_chat_model(value: object) -> object:
+    from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - half a second that team files need not pay
+
+    if not isinstance(value, BaseChatModel):
+        allowed = "a string such as 'openai:gpt-4.1-mini', a table or a LangChain chat model"
+        raise ValueError(f"got an object of type {type(value).__name__!r}; a model is {allowed}")  # noqa: TRY004 - pydantic collects ValueError
+    return value
 
 
 def _check_strategy(name: str) -> str:
@@ -46,7 +55,7 @@ Strategy = Annotated[str, BeforeValidator(_check_strategy)]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Price(_Table):
@@ -67,9 +76,9 @@ class Agent(_Table):
     name: str
     model: Model
     strategies: tuple[Strategy, ...] = Field(default=("step_by_step",), min_length=1)
-    samples: int = Field(default=2, ge=1)
+    samples: int = Field(default=2, ge=1, le=1000)
     temperature: float = Field(default=0.7, ge=0, le=2)
-    timeout_s: float = Field(default=60, gt=0)
+    timeout_s: float = Field(default=60, gt=0, le=86_400)
     price: Price | None = None
 
     @model_validator(mode="after")
@@ -78,6 +87,17 @@ class Agent(_Table):
             raise ValueError(f"agent name {self.name!r}: use up to 64 letters, digits, '_', '-' and '.'")
         if self.name in NODE_NAMES:
             raise ValueError(f"agent name {self.name!r} belongs to a node of the graph ({', '.join(NODE_NAMES)})")
+        return self
+
+    @model_validator(mode="after")
+    def _give_each_strategy_a_sample(self) -> Self:
+        repeated = sorted({name for name in self.strategies if self.strategies.count(name) > 1})
+        if repeated:
+            raise ValueError(f"strategies must be unique: {', '.join(map(repr, repeated))} occurs more than once")
+        if len(self.strategies) > self.samples:
+            raise ValueError(
+                f"{len(self.strategies)} strategies, samples = {self.samples}: each needs a sample of its own"
+            )
         return self
 
     def strategy(self, sample: int) -> str:
@@ -91,16 +111,16 @@ class Principal(_Table):
     model: Model
     ranker: Literal["listwise"] = "listwise"
     fallback: tuple[Model, ...] = ()
-    timeout_s: float = Field(default=60, gt=0)
+    timeout_s: float = Field(default=60, gt=0, le=86_400)
     price: Price | None = None
 
 
 class Game(_Table):
     """How the delegation game of one task is played; see docs/algorithm.md."""
 
-    step_size: float = Field(default=1.0, gt=0)
-    anchor: Literal["trust"] | Annotated[float, Field(ge=0)] = "trust"
-    smoothing: float = Field(default=0.5, gt=0)
+    step_size: float = Field(default=1.0, gt=0, le=1000)
+    anchor: Literal["trust"] | Annotated[float, Field(ge=0, le=1e6)] = "trust"
+    smoothing: float = Field(default=0.5, gt=0, le=1e6)
     max_steps: int = Field(default=200, ge=1, le=100_000)
     max_rounds: int = Field(default=1, ge=1, le=20)
 
@@ -149,7 +169,7 @@ class Team(_Table):
             TeamError: the file is missing, is not TOML or says something unknown; the message names the place.
         """
         chosen = path or os.environ.get(TEAM_VARIABLE)
-        if chosen is None:
+        if not chosen:
             return cls.parse(
                 files("aligngraph").joinpath("default_team.toml").read_text(encoding="utf-8"), "default team"
             )

@@ -1,6 +1,7 @@
 """What ships: one top-level name, every text file inside, and nothing that collides with other people's packages."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,13 +15,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Return the wheel that `make wheel` built, else build it."""
-    built = sorted((ROOT / "dist").glob("*.whl"))
-    if built:
-        return zipfile.ZipFile(built[-1])
+    """Return the wheel of the source as it is now."""
     folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"  # a copy: what an earlier build left behind would be packed too
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "build", "dist", "*.egg-info"))
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT], check=True, capture_output=True
+        [sys.executable, "-m", "build", "--wheel", "--outdir", folder, source], check=True, capture_output=True
     )
     return zipfile.ZipFile(next(folder.glob("*.whl")))
 

@@ -83,13 +83,29 @@ def test_the_picture_is_the_graph():
 
 def test_the_make_targets_that_it_names_exist():
     makefile = (ROOT / "Makefile").read_text()
-    named = {"run", "test", "lint", "types", "bench", "studio", "clean"}
-    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
-    assert "make run" in README
-    assert "make test" in README
+    spans = [
+        *re.findall(r"`make ([a-z -]+)`", README),
+        *re.findall(r"^make ([a-z -]+?) *(?:#|$)", README, re.MULTILINE),
+    ]
+    named = {target for span in spans for target in span.split()}
+    assert {"run", "test"} <= named
+    assert named - set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)) == set()
 
 
 def test_files_that_the_readme_links_to_exist():
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
     assert links
     assert all((ROOT / link).exists() for link in links)
+
+
+def test_the_transcript_looks_like_what_the_command_prints(settings, tmp_path):
+    (transcript,) = [block for block in blocks("") if block.startswith("$ aligngraph ask")]
+    command = [Path(sys.executable).with_name("aligngraph"), "ask", "What is 6 * 7?"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=settings, cwd=tmp_path, timeout=60)
+    headings = r"answer +┃ votes ┃ principal ┃ posterior|arm +┃ before ┃ +┃ +after|weights in domain general|^Answer: |usage: |principal -> "
+    shown = [
+        set(re.findall(headings, re.sub(" +", " ", text), re.MULTILINE))
+        for text in (transcript, done.stderr + done.stdout)
+    ]
+    assert shown[0] == shown[1]
+    assert len(shown[0]) >= 5

@@ -46,7 +46,7 @@ def small(monkeypatch):
 
 def test_the_command_prints_a_table_and_writes_every_row(small, tmp_path, capsys):
     path = tmp_path / "speed.json"
-    app(["bench", "speed", "--json", str(path), "--repeats", "1"], standalone_mode=False)
+    app(["bench", "speed", "--output", str(path), "--repeats", "1"], standalone_mode=False)
     written = json.loads(path.read_text())
     rows = {row["name"]: row for row in written["rows"]}
     for row in rows.values():

@@ -1,6 +1,7 @@
 """The command as a person runs it: a process of its own, scripted models, a real database folder."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -92,7 +93,8 @@ def test_three_tasks_are_counted_and_weights_differ_from_the_start(run, team):
     assert "domain general: 3 tasks" in shown.stdout
     (domain,) = json.loads(run("policy", "show", "--json").stdout)["domains"]
     assert domain["tasks"] == 3
-    assert domain["arms"]["careful/step_by_step"]["weight"] > 0 != domain["arms"]["quick/step_by_step"]["weight"]
+    start = math.log(2)
+    assert domain["arms"]["careful/step_by_step"]["weight"] > start > domain["arms"]["quick/step_by_step"]["weight"]
     assert (
         domain["arms"]["careful/step_by_step"]["competence"] > 0.5 > domain["arms"]["quick/step_by_step"]["competence"]
     )
@@ -104,9 +106,33 @@ def test_a_dash_reads_the_task_from_standard_input(run, team):
     assert json.loads(done.stdout)["answer"] == "42"
 
 
+def test_a_task_that_is_not_text_is_one_line(team, tmp_path, db):
+    done = subprocess.run(
+        [COMMAND, "ask", "-", "--team", team, "--db", db], input=b"What is \xff\xfe?", capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"the task is not text" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_out_of_range_is_bad_usage(run, team, seed):
+    done = run("ask", TASK, "--team", team, "--seed", seed)
+    assert done.returncode == 2
+    assert "--seed" in done.stderr
+
+
 def test_policy_show_before_any_task(run):
     assert run("policy", "show").stdout == "nothing learned yet\n"
     assert json.loads(run("policy", "show", "--json").stdout) == {"domains": []}
+
+
+def test_what_is_shown_is_what_the_next_task_uses_with_what_other_domains_lend(run, team):
+    for domain in ("arithmetic", "arithmetic", "trivia"):
+        assert run("ask", TASK, "--team", team, "--domain", domain).returncode == 0
+    (shown,) = json.loads(run("policy", "show", "--domain", "trivia", "--json").stdout)["domains"]
+    used = json.loads(run("ask", TASK, "--team", team, "--domain", "trivia", "--json").stdout)["weights"]["before"]
+    assert {arm: row["weight"] for arm, row in shown["arms"].items()} == used
 
 
 def test_domains_are_kept_apart(run, team):
@@ -245,6 +271,23 @@ def test_doctor_names_what_is_wrong(run, tmp_path):
     assert "FAIL openai:x" in done.stdout
     assert "2 of 2 rankings could not be used" in done.stdout
     assert "absent.toml" in run("doctor", "--team", "absent.toml").stdout
+
+
+def test_doctor_checks_every_server_and_every_stand_in(run, tmp_path):
+    script = [{"agent": "doctor", "text": "ready"}, {"agent": "principal", "text": '{"order": "{label:10}>{label:5}"}'}]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, script)))
+    agents = "".join(
+        f'[[agents]]\nname = "a{port}"\nmodel = {{ provider = "openai", name = "x", base_url = "http://127.0.0.1:{port}/v1" }}\n'
+        for port in (8, 9)
+    )
+    principal = '[principal]\nmodel = "scripted:s.jsonl"\nfallback = ["scripted:absent.jsonl"]\n'
+    found = json.loads(run("doctor", "--team", failing_team(tmp_path, agents + principal), "--json").stdout)
+    failed = [finding["check"] for finding in found if not finding["ok"]]
+    assert failed == [
+        "openai:x at http://127.0.0.1:8/v1",
+        "openai:x at http://127.0.0.1:9/v1",
+        f"principal scripted:{tmp_path}/absent.jsonl",
+    ]
 
 
 def test_init_writes_a_team_that_can_be_used(run, tmp_path):

@@ -58,9 +58,17 @@ async def test_what_one_domain_taught_is_lent_to_another(scripted_team, db):
 
 
 async def test_the_same_seed_gives_the_same_bytes_whatever_the_order_of_arrival(scripted_team, tmp_path):
-    team = scripted_team({"a": ["1", "2"], "b": ["2", "3"], "c": ["1"]}, order=["2", "1", "3"])
-    decisions = [await aask(TASK, team=team, db=str(tmp_path / str(number)), options=SEVEN) for number in range(3)]
-    assert len({comparable(decision) for decision in decisions}) == 1
+    answers = {"a": ["1", "2"], "b": ["2", "3"], "c": ["1"]}
+    decisions, arrivals = set(), []
+    for order in ("abc", "cba", "bca"):
+        latency_s = {agent: 0.2 * place for place, agent in enumerate(order)}
+        team, events = scripted_team(answers, order=["2", "1", "3"], latency_s=latency_s), []
+        db = str(tmp_path / order)
+        decisions.add(comparable(await aask(TASK, team=team, db=db, options=SEVEN, on_event=events.append)))
+        arrived = [event["agent"] for event in events if event["event"] == "candidate"]
+        arrivals.append("".join(dict.fromkeys(arrived)))
+    assert arrivals == ["abc", "cba", "bca"]
+    assert len(decisions) == 1
 
 
 async def test_tasks_side_by_side_decide_as_tasks_one_after_the_other(scripted_team, tmp_path):
@@ -133,6 +141,7 @@ async def test_f32_without_a_principal_the_votes_decide_and_the_real_cause_is_to
     rows = [{"agent": "principal", "error": "insufficient_quota: add a card"}]
     decision = await aask(TASK, team=scripted_team({"a": ["1", "1"], "b": ["2"]}, rows=rows), db=db)
     assert (decision.status, decision.answer) == ("degraded", "1")
+    assert (decision.usage.principal.calls, decision.usage.principal.cost) == (1, None)
     assert any("insufficient_quota: add a card" in problem for problem in decision.problems)
     assert (decision.ranking.order, decision.ranking.abstained) == ([], ["1", "2"])
 
@@ -145,11 +154,16 @@ async def test_a_stand_in_ranks_when_the_principal_fails(scripted_team, db, tmp_
     )
     text = team.read_text().replace(
         '[principal]\nmodel = "scripted:script.jsonl"',
-        '[principal]\nmodel = "scripted:script.jsonl"\nfallback = ["scripted:second.jsonl"]',
+        '[principal]\nmodel = "scripted:script.jsonl"\nfallback = ["scripted:second.jsonl"]\n'
+        "price = { prompt = 1.0, completion = 2.0 }",
     )
     team.write_text(text)
     decision = await aask(TASK, team=team, db=db)
     assert decision.status == "degraded"
+    assert (decision.usage.principal.calls, decision.usage.principal.cost) == (2, None)
+    async with await PolicyStore.open(Location.parse(db)) as store:
+        (summary,) = await store.summary()
+    assert "principal" not in summary.arms, "a stand-in's ranking says nothing about the principal"
     assert (decision.ranking.order, decision.ranking.model.endswith("second.jsonl")) == (["2", "1"], True)
 
 
@@ -374,3 +388,16 @@ async def test_f18_a_broken_row_is_left_out_with_a_word_and_the_run_goes_on_from
     assert (decision.status, decision.answer) == ("degraded", "42")
     assert any("a/step_by_step" in problem for problem in decision.problems)
     assert decision.weights.before["a/step_by_step"] > decision.weights.before["b/step_by_step"], "b has lost once"
+
+
+async def test_leaving_a_session_ends_the_tasks_that_are_still_asked(scripted_team, db):
+    rows = [{"agent": "slow", "text": "Answer: 41", "latency_s": 60}]
+    team = scripted_team({"quick": ["42"], "slow": []}, rows=rows)
+    team.write_text(team.read_text().replace("samples = 0", "samples = 1"))
+    async with open_session(team, db=db) as session:
+        arrived = asyncio.Event()
+        asked = asyncio.create_task(session.ask(TASK, run_id="r1", on_event=lambda _: arrived.set()))
+        await arrived.wait()
+    assert asked.cancelled()
+    async with await PolicyStore.open(Location.parse(db)) as store:
+        assert (await store.read_run("r1")).status == "interrupted"

@@ -11,7 +11,7 @@ def limits(model, name):
     """Return what JSON Schema says about the field, but for its words and its default."""
     field = model.model_json_schema()["properties"][name]
     kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
-    bounds = {"type", "const", "minimum", "maximum", "exclusiveMinimum"}
+    bounds = {"type", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
     return [{key: value for key, value in kind.items() if key in bounds} for kind in kinds]
 
 
@@ -38,6 +38,9 @@ def test_what_is_left_out_is_the_teams():
         ({"max_round": 2}, "unknown key 'max_round'; did you mean 'max_rounds'?"),
         ({"zzz": 2}, "unknown key 'zzz'; known: anchor, db, "),
         ({"learning": "off"}, "learning is 'off': Input should be 'on', 'frozen' or 'shadow'"),
+        ({"step_size": float("inf")}, "step_size is inf: Input should be a finite number"),
+        ({"anchor": float("nan")}, "anchor is nan: Input should be a finite number"),
+        ({"smoothing": 1e7}, "smoothing is 10000000.0: Input should be less than or equal to 1000000"),
         ({"step_size": 0, "x": 1}, "step_size is 0: Input should be greater than 0; unknown key 'x'"),
     ],
 )
@@ -48,9 +51,10 @@ def test_what_cannot_be_is_named(given, message):
     assert message in str(caught.value)
 
 
-def test_a_password_is_refused_and_not_repeated():
+@pytest.mark.parametrize("db", ["postgresql://user:hush@host/base", "postgresql://host/base?user=u&password=hush"])
+def test_a_password_is_refused_and_not_repeated(db):
     with pytest.raises(UsageError, match=r"db: holds a password, .* set ALIGNGRAPH_DB instead") as caught:
-        StudioContext.read({"db": "postgresql://user:hush@host/base"})
+        StudioContext.read({"db": db})
     assert "hush" not in str(caught.value)
 
 

@@ -1,9 +1,12 @@
 from importlib.resources import files
 
 import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.runnables import RunnableLambda
+from pydantic import ValidationError
 
 from aligngraph.errors import TeamError
-from aligngraph.team import Team
+from aligngraph.team import Agent, Team
 
 ONE_AGENT = '[[agents]]\nname = "careful"\nmodel = "scripted:script.jsonl"\n'
 PRINCIPAL = '[principal]\nmodel = "scripted:script.jsonl"\n'
@@ -99,6 +102,24 @@ def test_the_teams_in_the_package_are_valid(name):
         (ONE_AGENT.replace("careful", "") + PRINCIPAL, "agent name ''"),
         (ONE_AGENT + PRINCIPAL + "[game]\nanchor = -1\n", "game.anchor"),
         (ONE_AGENT + PRINCIPAL + "[game]\nstep_size = 0\n", "game.step_size"),
+        (ONE_AGENT + PRINCIPAL + "[game]\nstep_size = inf\n", "game.step_size: Input should be a finite number"),
+        (ONE_AGENT + PRINCIPAL + "[game]\nstep_size = 1001\n", "game.step_size"),
+        (ONE_AGENT + PRINCIPAL + "[game]\nanchor = nan\n", "game.anchor"),
+        (ONE_AGENT + PRINCIPAL + "[game]\nanchor = 1e7\n", "game.anchor"),
+        (ONE_AGENT + PRINCIPAL + "[game]\nsmoothing = 1e7\n", "game.smoothing"),
+        (ONE_AGENT + PRINCIPAL + "timeout_s = inf\n", "principal.timeout_s"),
+        (ONE_AGENT + PRINCIPAL + "timeout_s = 86401\n", "principal.timeout_s"),
+        (ONE_AGENT + "timeout_s = 86401\n" + PRINCIPAL, "agents[0].timeout_s"),
+        (ONE_AGENT + "samples = 1001\n" + PRINCIPAL, "agents[0].samples"),
+        (ONE_AGENT + "price = { prompt = inf, completion = 1 }\n" + PRINCIPAL, "agents[0].price.prompt"),
+        (
+            ONE_AGENT + 'strategies = ["direct", "direct"]\n' + PRINCIPAL,
+            "agents[0]: strategies must be unique: 'direct' occurs more than once",
+        ),
+        (
+            ONE_AGENT + 'strategies = ["direct", "step_by_step"]\nsamples = 1\n' + PRINCIPAL,
+            "agents[0]: 2 strategies, samples = 1: each needs a sample of its own",
+        ),
         (ONE_AGENT + PRINCIPAL + '[learning]\nmode = "of"\n', "learning.mode"),
         (ONE_AGENT + PRINCIPAL + "[budget]\ncalls = 3\n", "caps are not enforced yet: remove calls"),
         (ONE_AGENT.replace('"scripted:script.jsonl"', "3") + PRINCIPAL, "a model is a string"),
@@ -125,8 +146,12 @@ def test_a_missing_file_and_one_that_is_not_text_are_named(tmp_path):
 def test_explicit_beats_environment_beats_default(tmp_path, monkeypatch):
     for name in ("explicit", "environment"):
         (tmp_path / f"{name}.toml").write_text(ONE_AGENT.replace("careful", name) + PRINCIPAL)
-    monkeypatch.delenv("ALIGNGRAPH_TEAM", raising=False)
-    assert Team.load().agents[0].name == "careful"
+    default = parse(files("aligngraph").joinpath("default_team.toml").read_text())
+    for unset in (None, ""):
+        monkeypatch.delenv("ALIGNGRAPH_TEAM", raising=False)
+        if unset is not None:
+            monkeypatch.setenv("ALIGNGRAPH_TEAM", unset)
+        assert Team.load() == default
     monkeypatch.setenv("ALIGNGRAPH_TEAM", str(tmp_path / "environment.toml"))
     assert Team.load().agents[0].name == "environment"
     assert Team.load(tmp_path / "explicit.toml").agents[0].name == "explicit"
@@ -148,3 +173,14 @@ def test_no_secret_is_in_the_description(monkeypatch):
     team = parse(ONE_AGENT.replace('"scripted:script.jsonl"', table) + PRINCIPAL)
     assert "sk-secret" not in str(team.describe())
     assert team.describe()["agents"][0]["model"] == "openai:m"
+
+
+def test_an_open_chat_model_can_be_an_agent():
+    model = FakeListChatModel(responses=["Answer: 1"])
+    assert Agent(name="a", model=model).model is model
+
+
+@pytest.mark.parametrize("model", [RunnableLambda(str), FakeListChatModel, object(), None])
+def test_what_is_no_model_is_refused(model):
+    with pytest.raises(ValidationError, match=r"got an object of type '\w+'; a model is a string such as"):
+        Agent(name="a", model=model)

@@ -40,7 +40,7 @@ def write_json(rows: Sequence[Measurement], path: Path) -> None:
     try:
         path.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name another file with --json") from error
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another file with --output") from error
 
 
 def _machine() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from aligngraph.bench.cold_start import measure_cold_start
 from aligngraph.bench.game_cost import measure_game
 from aligngraph.bench.measurement import Measurement
 from aligngraph.bench.memory import measure_memory
@@ -19,18 +20,24 @@ from aligngraph.errors import UsageError
 REPEATS = 7
 
 
-def run_speed(path: Path, repeats: int = REPEATS) -> None:
+def run_speed(path: Path, repeats: int = REPEATS, *, cold: bool = False) -> None:
     """Measure everything, print the table and write it to `path` as JSON.
 
+    Args:
+        path: the JSON file.
+        repeats: how often everything but the cold start is measured.
+        cold: measure `make run` on a clone of the repository in the working folder as well, once; it downloads all.
+
     Raises:
-        UsageError: no repeats, or a file that cannot be written.
+        UsageError: no repeats, a file that cannot be written, or no cold start.
     """
     if repeats < 1:
         raise UsageError(f"--repeats is {repeats}: at least 1 is needed")
     console = Console()
     console.print("measuring ...", style="dim")  # a spinner would be measured too
     with TemporaryDirectory() as folder:
-        rows = list(_measure(Path(folder), repeats))
+        rows = measure_cold_start(Path(folder), Path.cwd()) if cold else []
+        rows += _measure(Path(folder), repeats)
     publish(rows, path, console)
 
 

@@ -18,7 +18,8 @@ from aligngraph.persistence.tables import CANDIDATES, RANKINGS, RUNS, UPDATES
 TASK_MS = 10
 GROWTH = 1.25  # what two measurements of the same thing may differ by
 TASKS_A_VALUE = 15
-CANDIDATES_A_TASK = 16
+AGENTS = 8
+CANDIDATES_A_TASK = 2 * AGENTS
 _FIRST = "first"
 
 
@@ -84,14 +85,22 @@ async def _value_ms(store: PolicyStore, name: str) -> float:
 
 
 async def _do_task(store: PolicyStore, run_id: str) -> None:
-    """Do what one task of one round asks of the store."""
-    await store.start_run(Run(run_id, "general", "What is 17 + 25?", seed=0))
-    await store.read_sums("general")
+    """Do what the nodes of one task of one round ask of the store, in their order."""
+    await asyncio.gather(_start(store, run_id), store.read_sums("general"))
+    await asyncio.gather(*(store.read_candidates(run_id) for _ in range(AGENTS)))
     await asyncio.gather(*(store.record_candidate(run_id, _candidate(number)) for number in range(CANDIDATES_A_TASK)))
+    await store.read_ranking(run_id, 1)
+    await store.read_texts(run_id)
     await store.record_ranking(run_id, 1, {"order": [1, 0], "preference": [[0.5, 0.0], [1.0, 0.5]]})
-    increments = [Increment(f"agent{number}/direct", "agent", 0.5) for number in range(CANDIDATES_A_TASK // 2)]
+    increments = [Increment(f"agent{number}/direct", "agent", 0.5) for number in range(AGENTS)]
     await store.apply_update(Update(run_id, 1, "general", tuple(increments)))
+    await store.read_texts(run_id)
     await store.finish_run(run_id, "ok", {"answer": "42"})
+
+
+async def _start(store: PolicyStore, run_id: str) -> None:
+    await store.read_run(run_id)
+    await store.start_run(Run(run_id, "general", "What is 17 + 25?", seed=0))
 
 
 def _candidate(number: int) -> Candidate:

@@ -58,15 +58,19 @@ def ask(
     team: TeamFile = None,
     domain: Annotated[str, typer.Option(help="The kind of task, under which competence is learned.")] = "general",
     db: Database = None,
-    seed: Annotated[int | None, typer.Option(help="Makes the run repeatable. 0 is a seed.")] = None,
-    run: Annotated[str | None, typer.Option(help="Take up an interrupted run where it stopped.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, help="Makes the run repeatable. 0 is a seed.")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(help="Name of the run; that of an interrupted one takes it up where it stopped.")
+    ] = None,
     *,
     json: AsJson = False,
 ) -> None:
     """Ask the team: agents propose, the principal ranks blind, one answer comes back."""
     from aligngraph.cli.ask import Question, answer
 
-    text = sys.stdin.read() if task == "-" else task
+    text = sys.stdin.buffer.read().decode(errors="surrogateescape") if task == "-" else task
     raise typer.Exit(answer(Question(text, domain, seed, run), team=team, db=db, as_json=json))
 
 
@@ -128,13 +132,17 @@ def _bench() -> None:
 
 @bench_app.command("speed")
 def bench_speed(
-    json: Annotated[Path, typer.Option("--json", help="Where to write the figures.")] = Path("bench-speed.json"),
+    output: Annotated[Path, typer.Option(help="Where to write the figures.")] = Path("bench-speed.json"),
     repeats: Annotated[int, typer.Option(help="How often everything is measured.")] = 7,
+    *,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Also `make run` on a clone of this folder's repository, nothing cached.")
+    ] = False,
 ) -> None:
     """Measure speed and size next to their limits; takes about a minute."""
     from aligngraph.bench.speed import run_speed
 
-    run_speed(json, repeats)
+    run_speed(output, repeats, cold=cold)
 
 
 def main() -> None:

@@ -36,7 +36,8 @@ def answer(question: Question, *, team: str | None, db: str | None, as_json: boo
     if not question.task.strip():
         raise TaskError("the task is empty: give a question or an instruction in words")
     run_id = question.run_id or secrets.token_hex(6)
-    progress = console(stderr=True, quiet=as_json)
+    progress = console(stderr=True, quiet=as_json and not sys.stderr.isatty())
+    progress.print(f"run {run_id}", style="dim")
     try:
         decision = asyncio.run(_ask(question, run_id, team, db, progress))
     except DelegationFailedError as error:
@@ -82,7 +83,8 @@ def _report_ranking(event: Event) -> str:
 
 
 def _report_round(event: Event) -> str:
-    return f"round {event['round']} -> posterior {', '.join(f'{share:.2f}' for share in event['posterior'])}"
+    likeliest_first = sorted(event["posterior"].items(), key=lambda item: -item[1])
+    return f"round {event['round']} -> {', '.join(f'{answer}: {share:.2f}' for answer, share in likeliest_first)}"
 
 
 _REPORTS: dict[str, Any] = {"candidate": _report_candidate, "ranking": _report_ranking, "round": _report_round}

@@ -15,7 +15,7 @@ from aligngraph.models import model_label, open_model
 from aligngraph.nodes.isolation import attempt
 from aligngraph.persistence import Location, PolicyStore
 from aligngraph.ranking import RANKERS, Option, Preference, RankingTask
-from aligngraph.team import Model, Team
+from aligngraph.team import Model, Principal, Team
 
 TRIAL_TASK = "Tom has 3 boxes with 4 apples each and eats 2 apples. How many apples are left?"
 RIGHT = Option("10", "3 boxes of 4 apples are 3 * 4 = 12 apples. 12 - 2 = 10.\nAnswer: 10")
@@ -58,10 +58,10 @@ async def _check(team: str | None, db: str | None) -> AsyncIterator[Finding]:
     yield Finding(
         "team", ok=True, detail=f"{len(members.agents)} agents, principal {model_label(members.principal.model)}"
     )
-    models = {model_label(agent.model): (agent.model, agent.timeout_s) for agent in members.agents}
-    for label, (model, timeout_s) in models.items():
-        yield await _check_model(label, model, timeout_s)
-    yield await _try_principal(members)
+    for model, timeout_s in dict.fromkeys((agent.model, agent.timeout_s) for agent in members.agents):
+        yield await _check_model(model, timeout_s)
+    for model in (members.principal.model, *members.principal.fallback):
+        yield await _try_principal(model, members.principal)
 
 
 async def _check_database(db: str | None) -> Finding:
@@ -76,8 +76,15 @@ async def _check_database(db: str | None) -> Finding:
     )
 
 
-async def _check_model(label: str, model: Model, timeout_s: float) -> Finding:
+def _place(model: Model) -> str:
+    """Return the model's label, with its server: two may serve one name."""
+    base_url = getattr(model, "base_url", None)
+    return f"{model_label(model)} at {base_url}" if base_url else model_label(model)
+
+
+async def _check_model(model: Model, timeout_s: float) -> Finding:
     """Return whether the model opens and answers one short call."""
+    label = _place(model)
     try:
         opened = await open_model(model, temperature=0.0, timeout_s=timeout_s)
     except AlignGraphError as error:
@@ -89,12 +96,11 @@ async def _check_model(label: str, model: Model, timeout_s: float) -> Finding:
     return Finding(label, ok=True, detail="answers")
 
 
-async def _try_principal(team: Team) -> Finding:
-    """Return whether the principal ranks a right and a wrong solution in a form that can be used, in either order."""
-    principal = team.principal
-    check = f"principal {model_label(principal.model)}"
+async def _try_principal(spec: Model, principal: Principal) -> Finding:
+    """Return whether one of the principal's models ranks a right and a wrong solution in a form that can be used, in either order."""
+    check = f"principal {_place(spec)}"
     try:
-        model = await open_model(principal.model, temperature=0.0, timeout_s=principal.timeout_s)
+        model = await open_model(spec, temperature=0.0, timeout_s=principal.timeout_s)
     except AlignGraphError as error:
         return Finding(check, ok=False, detail=str(error))
     verdicts = []
@@ -118,7 +124,7 @@ def _judge(check: str, verdicts: list[tuple[tuple[Option, Option], Preference]])
     right = sum(first is RIGHT for first in firsts)
     said = {
         0: "prefers the wrong solution in both orders",
-        1: "prefers whichever stands at one place",
+        1: "but goes by place, not by content: a stronger judge is worth it",
         2: "prefers the right solution in both orders",
     }
     return Finding(check, ok=True, detail=f"rankings are usable; {said[right]}")

@@ -9,16 +9,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from aligngraph.cli.rendering import console
-from aligngraph.persistence import ArmSums, DomainSummary, Location, PolicyStore
-from aligngraph.policy import competence, principal_anchor, weight
+from aligngraph.nodes.arms import PRINCIPAL, earned_anchor, learned_of, read_competence, weigh_arms
+from aligngraph.persistence import ArmSums, DomainSummary, Location, PolicyStore, Sums
 
 TWO_ANSWERS, THREE_ANSWERS = 2, 3
 
 
 def show(domain: str | None, db: str | None, *, as_json: bool) -> None:
-    """Print every domain's arms with competence and weight, and how far the principal is trusted."""
-    summaries = asyncio.run(_read(db))
-    chosen = [_describe(summary) for summary in summaries if domain in {None, summary.domain}]
+    """Print every domain's arms with what its next task will use: competence, weight and the principal's anchor."""
+    chosen = asyncio.run(_read(domain, db))
     if as_json:
         print(json.dumps({"domains": chosen}, indent=2, ensure_ascii=False))
         return
@@ -29,38 +28,34 @@ def show(domain: str | None, db: str | None, *, as_json: bool) -> None:
         _print_domain(entry, screen)
 
 
-async def _read(db: str | None) -> list[DomainSummary]:
+async def _read(domain: str | None, db: str | None) -> list[dict[str, Any]]:
     async with await PolicyStore.open(Location.find(db)) as store:
-        return await store.summary()
+        summaries = [summary for summary in await store.summary() if domain in {None, summary.domain}]
+        return [_describe(summary, await store.read_sums(summary.domain)) for summary in summaries]
 
 
-def _describe(summary: DomainSummary) -> dict[str, Any]:
-    agents = {arm: sums for arm, sums in sorted(summary.arms.items()) if sums.kind == "agent"}
-    principal = next((sums for sums in summary.arms.values() if sums.kind == "principal"), None)
+def _describe(summary: DomainSummary, sums: Sums) -> dict[str, Any]:
+    agents = [arm for arm, known in sorted(summary.arms.items()) if known.kind == "agent"]
+    principal, learned = summary.arms.get(PRINCIPAL), learned_of(sums, agents)
+    means = dict(zip(agents, read_competence(learned, agents), strict=True))
+    weights = weigh_arms(learned, answers=TWO_ANSWERS)
     return {
         "domain": summary.domain,
         "tasks": summary.tasks,
         "changed_at": summary.changed_at,
-        "arms": {arm: _describe_arm(sums) for arm, sums in agents.items()},
-        "principal": _describe_principal(principal) if principal else None,
+        "arms": {arm: _describe_arm(summary.arms[arm], means[arm], weights[arm]) for arm in agents},
+        "principal": _describe_principal(principal, earned_anchor(learned, THREE_ANSWERS)) if principal else None,
         "quarantined": list(summary.quarantined),
     }
 
 
-def _describe_arm(sums: ArmSums) -> dict[str, Any]:
-    mean = float(competence(sums.total, sums.count))
-    return {
-        "tasks": int(sums.count),
-        "competence": mean,
-        "weight": float(weight(mean, TWO_ANSWERS)),
-        "failures": sums.failures,
-    }
+def _describe_arm(sums: ArmSums, competence: float, weight: float) -> dict[str, Any]:
+    return {"tasks": int(sums.count), "competence": competence, "weight": weight, "failures": sums.failures}
 
 
-def _describe_principal(sums: ArmSums) -> dict[str, Any]:
+def _describe_principal(sums: ArmSums, anchor: float) -> dict[str, Any]:
     """Return how often the votes agreed with the principal's first choice, and the anchor among three answers."""
     mean = sums.total / sums.count if sums.count else None
-    anchor = principal_anchor(sums.total, sums.count, THREE_ANSWERS)
     return {"tasks": int(sums.count), "agreement": mean, "anchor": anchor}
 
 

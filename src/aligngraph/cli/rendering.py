@@ -34,7 +34,7 @@ def print_decision(decision: Decision) -> None:
 def _answers(decision: Decision) -> Table:
     order = decision.ranking.order if decision.ranking else []
     table = Table(title="answers", title_justify="left")
-    for heading in ("answer", "votes", "principal", "posterior"):
+    for heading in ("answer", "votes", "principal's rank", "posterior"):
         table.add_column(heading, justify="left" if heading == "answer" else "right")
     for answer in sorted(decision.answers, key=lambda answer: -answer.posterior):
         place = f"{order.index(answer.answer) + 1}." if answer.answer in order else "-"
@@ -44,7 +44,10 @@ def _answers(decision: Decision) -> Table:
 
 
 def _weights(decision: Decision) -> Table:
-    table = Table(title=f"weights in domain {escape(decision.domain)}", title_justify="left")
+    table = Table(
+        title=f"weights in domain {escape(decision.domain)}, among {max(2, len(decision.answers))} answers",
+        title_justify="left",
+    )
     for heading in ("arm", "before", "", "after"):
         table.add_column(heading, justify="left" if heading == "arm" else "right")
     for arm, before in decision.weights.before.items():
@@ -62,9 +65,7 @@ def arrow(before: float, after: float) -> str:
 
 def _summary(decision: Decision) -> str:
     total, game = decision.usage.total, decision.game
-    cost = "unknown" if total.cost is None else f"{total.cost:.4f}"
-    played = f"game: {game.steps} steps, anchor {game.anchor:.2f}, NashConv {game.nash_conv:.3f}; " if game else ""
-    return (
-        f"{played}usage: {total.calls} calls, {total.prompt_tokens:,} + {total.completion_tokens:,} tokens, "
-        f"cost {cost}; {decision.seconds:.1f} s"
-    )
+    cost = "" if total.cost is None else f", cost {total.cost:.4f}"
+    played = f"game: steps {game.steps}, anchor {game.anchor:.2f}, NashConv {game.nash_conv:.3f}\n" if game else ""
+    tokens = f"{total.prompt_tokens:,} + {total.completion_tokens:,} tokens"
+    return f"{played}usage: {total.calls} calls, {tokens}{cost}; {decision.seconds:.1f} s"

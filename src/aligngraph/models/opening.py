@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from aligngraph.errors import MissingExtraError, MissingKeyError, ModelError
 from aligngraph.models import embedded
 from aligngraph.models.providers import PROVIDERS
@@ -18,8 +20,6 @@ from aligngraph.models.weights import locate
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from openai import DefaultAsyncHttpxClient
-
-_NO_KEY = "no-key-needed"  # the client insists on one; a local server reads none
 
 
 async def open_model(
@@ -65,11 +65,10 @@ def _build_openai(spec: ModelSpec, settings: dict[str, Any], *, trust_env: bool 
     from langchain_openai import ChatOpenAI  # noqa: PLC0415 - costs over a second
 
     limits: dict[str, Any] = {} if spec.max_tokens is None else {"max_tokens": spec.max_tokens}
-    place: dict[str, Any] = {"api_key": _key(spec)}
+    place = _key(spec)
     if spec.base_url:
         # Servers that lag behind OpenAI read only the older name of the limit, and know only chat completions.
-        place = {"api_key": _key(spec) or _NO_KEY, "base_url": spec.base_url, "use_responses_api": False}
-        place["extra_body"] = limits or None
+        place |= {"base_url": spec.base_url, "use_responses_api": False, "extra_body": limits or None}
     return ChatOpenAI(
         model=spec.name,
         stream_usage=True,
@@ -120,7 +119,10 @@ def _build_community(spec: ModelSpec, settings: dict[str, Any]) -> "BaseChatMode
         nearest = get_close_matches(spec.name, chat_models.__all__, n=1, cutoff=0)
         raise ModelError(f"langchain_community has no chat model {spec.name!r}; did you mean {nearest[0]!r}?")
     limits = {} if spec.max_tokens is None else {"max_tokens": spec.max_tokens}
-    model: BaseChatModel = getattr(chat_models, spec.name)(**limits, **settings)
+    try:
+        model: BaseChatModel = getattr(chat_models, spec.name)(**limits, **settings)
+    except (ImportError, ValueError) as error:
+        raise _cannot_open(spec, error) from error
     return model
 
 
@@ -128,27 +130,35 @@ def _build_with_langchain(spec: ModelSpec, settings: dict[str, Any]) -> "BaseCha
     provider = PROVIDERS[spec.provider]
     if find_spec(provider.package.replace("-", "_")) is None:
         raise MissingExtraError(f"model {spec.label!r} needs: pip install {provider.package}")
-    given = {"api_key": _key(spec), "base_url": spec.base_url, "max_tokens": spec.max_tokens, **settings}
+    given = {"base_url": spec.base_url, "max_tokens": spec.max_tokens, **_key(spec), **settings}
     from langchain.chat_models import init_chat_model  # noqa: PLC0415 - imports LangChain
 
     known: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     try:
         model: BaseChatModel = init_chat_model(spec.name, model_provider=spec.provider, **known)
     except (ImportError, ValueError) as error:
-        raise ModelError(f"model {spec.label!r} cannot be opened: {error}") from error
+        raise _cannot_open(spec, error) from error
     return model
 
 
-def _key(spec: ModelSpec) -> str | None:
-    """Return the key in the variable that the spec names; None where the client finds its own, or needs none.
+def _cannot_open(spec: ModelSpec, error: Exception) -> ModelError:
+    """Return the error in one line, without the settings that pydantic repeats: a key may be among them."""
+    reasons = [finding["msg"] for finding in error.errors()] if isinstance(error, ValidationError) else [str(error)]
+    return ModelError(f"model {spec.label!r} cannot be opened: {' '.join('; '.join(reasons).split())}")
+
+
+def _key(spec: ModelSpec) -> dict[str, Any]:
+    """Return the settings that hold the key; none where the client finds its own.
 
     A server that the spec names is never sent a key that the spec does not.
     """
     if spec.api_key_env:
-        return _first_set(spec, (spec.api_key_env,))
-    if spec.provider in PROVIDERS and not spec.base_url:
-        _first_set(spec, PROVIDERS[spec.provider].key_variables)
-    return None
+        return {"api_key": _first_set(spec, (spec.api_key_env,))}
+    provider = PROVIDERS.get(spec.provider, PROVIDERS["openai"])  # the embedded model's server is of OpenAI's kind
+    if spec.base_url:
+        return dict(provider.without_key)
+    _first_set(spec, provider.key_variables)
+    return {}
 
 
 def _first_set(spec: ModelSpec, variables: tuple[str, ...]) -> str | None:

@@ -1,7 +1,10 @@
 """The providers that a model spec can name: what each is installed from, and the variables its key is read from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+_NO_KEY = "no-key-needed"  # clients insist on one; a local server reads none
 
 
 @dataclass(frozen=True)
@@ -12,10 +15,12 @@ class Provider:
         package: the distribution to install.
         key_variables: environment variables of which one must hold the key; empty where a provider needs none, or has
             other ways to sign in (a cloud account, a profile file) that only its own client can check.
+        without_key: settings with which the client sends none of the keys that it would find by itself.
     """
 
     package: str
     key_variables: tuple[str, ...] = ()
+    without_key: Mapping[str, Any] = field(default_factory=lambda: {"api_key": _NO_KEY})
 
 
 OWN_PROVIDERS = ("community", "embedded", "scripted")
@@ -44,7 +49,9 @@ PROVIDERS: Mapping[str, Provider] = {
     "meta": Provider("langchain-meta"),
     "mistralai": Provider("langchain-mistralai", ("MISTRAL_API_KEY",)),
     "nvidia": Provider("langchain-nvidia-ai-endpoints"),
-    "ollama": Provider("langchain-ollama"),
+    "ollama": Provider(
+        "langchain-ollama", without_key={"client_kwargs": {"headers": {"authorization": f"Bearer {_NO_KEY}"}}}
+    ),
     "openai": Provider("langchain-openai", ("OPENAI_API_KEY",)),
     "openrouter": Provider("langchain-openrouter", ("OPENROUTER_API_KEY",)),
     "perplexity": Provider("langchain-perplexity", ("PPLX_API_KEY", "PERPLEXITY_API_KEY")),

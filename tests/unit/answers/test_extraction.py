@@ -21,6 +21,25 @@ from aligngraph.answers import extract_answer
         (r"Answer: $x^2$", "x^2"),
         ("Answer: 'yes'.", "yes"),
         ("> Answer: 5", "5"),
+        ("Answer: 6*7", "6*7"),
+        ("Answer: 2**10", "2**10"),
+        ("Answer: my_var", "my_var"),
+        ("Answer: a*", "a*"),
+        ("Answer: *a* + *b*", "*a* + *b*"),
+        ("The answer is 2**10.", "2**10"),
+        ("*Answer*: 3", "3"),
+        ("***Answer: 5***", "5"),
+        ("* Answer: *5*", "5"),
+        ("**Answer:**42", "42"),
+        ("Answer:**42**", "42"),
+        ("**Answer:** **42.**", "42"),
+        ("Answer: 12**", "12"),
+        ("Answer: `my_var`.", "my_var"),
+        ("Answer: `**kwargs`", "**kwargs"),
+        ("**The answer is 42.**", "42"),
+        ("_The answer is 5_", "5"),
+        ("The **answer** is **42**. I checked.", "42"),
+        ("Answer: 4\n**Answer:**", "4"),
     ],
 )
 def test_the_declared_answer_is_taken(text, answer):
@@ -38,10 +57,44 @@ def test_the_declared_answer_is_taken(text, answer):
         r"\boxed{",
         r"\boxed{1",
         "An answer is hard to give: 5?",
+        "The answer isn't 4.",
+        "Answer: **",
+        f"Answer: {'x' * 501}",
+        rf"\boxed{{{'x' * 501}}}",
+        f"The answer is {'x' * 501}",
     ],
 )
 def test_a_text_that_declares_nothing_has_no_answer(text):
     assert extract_answer(text) is None
+
+
+def test_five_hundred_characters_are_an_answer():
+    assert extract_answer(f"Answer: {'x' * 500}") == "x" * 500
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("start", "repeated", "end"),
+    [
+        ("Answer: x", " ", "y"),
+        ("the answer is", "\n", ""),
+        ("the answer is", ":\n", ""),
+        ("answer", " ", "x"),
+        ("answer", "*", "x"),
+        ("", "*", "answer"),
+        ("", "the ", ""),
+        ("the", " ", ""),
+        ("", "the final ", ""),
+        ("the answer is ", ". ", "x"),
+        ("the answer is .", " ", "x"),
+        ("the answer is ", ".*", ""),
+        ("", "Answer:\n", ""),
+        ("", "Answer: **\n", ""),
+        ("", "\\boxed{", ""),
+    ],
+)
+def test_degenerate_texts_cost_linear_time(start, repeated, end):
+    assert extract_answer(start + repeated * (200_000 // len(repeated)) + end) is None
 
 
 def test_a_declared_line_beats_what_was_said_before_and_after():

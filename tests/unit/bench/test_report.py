@@ -38,7 +38,7 @@ def test_the_file_says_what_was_measured_on_what(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"missing.speed\.json cannot be written: No such file.*--json"):
+    with pytest.raises(UsageError, match=r"missing.speed\.json cannot be written: No such file.*--output"):
         write_json(ROWS, tmp_path / "missing" / "speed.json")
 
 

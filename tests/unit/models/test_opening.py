@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import gc
 import sys
 from importlib.machinery import ModuleSpec
@@ -41,10 +42,17 @@ class Recording(FakeListChatModel):
 
 
 class Refusing(FakeListChatModel):
-    """Stands for a class that rejects how it is made."""
+    """Stands for a class that rejects how it is made, in more than one line."""
 
     def __init__(self, **_):
-        raise ValueError("region 'moon' is not one of ours")
+        raise ValueError("region 'moon'\n  is not one of ours")
+
+
+class Lacking(FakeListChatModel):
+    """Stands for a class whose own package is missing."""
+
+    def __init__(self, **_):
+        raise ImportError("pip install other")
 
 
 def local(server, **more):
@@ -61,6 +69,34 @@ async def test_a_local_server_needs_no_key_and_gets_none_of_others(openai_server
     model = await open_model(local(openai_server))
     assert (await model.ainvoke("hi")).text == "ready"
     assert openai_server.keys == ["Bearer no-key-needed"]
+
+
+async def test_another_providers_server_gets_no_key_of_others(install, monkeypatch):
+    install("langchain_xai", ChatXAI=Recording)
+    install("langchain_ollama", ChatOllama=Recording)
+    place = {"name": "m", "base_url": "http://127.0.0.1:1/v1"}
+    xai = await open_model(parse_spec({"provider": "xai", **place}))
+    assert xai.settings["api_key"] == "no-key-needed"
+    ollama = await open_model(parse_spec({"provider": "ollama", **place}))
+    assert ollama.settings["client_kwargs"]["headers"] == {"authorization": "Bearer no-key-needed"}
+
+
+async def test_a_real_client_of_another_provider_sends_no_key_of_its_own(openai_server, monkeypatch):
+    monkeypatch.setenv("LANGSMITH_GATEWAY_API_KEY", "sk-secret")
+    spec = parse_spec({"provider": "langsmith", "name": "m", "base_url": openai_server.base_url})
+    with contextlib.suppress(Exception):  # the server does not speak this client's dialect; what it was sent counts
+        await (await open_model(spec)).ainvoke("hi")
+    assert openai_server.keys == ["Bearer no-key-needed"]
+
+
+async def test_a_rejected_setting_is_named_without_the_others(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+    table = {"provider": "azure_openai", "name": "m", "base_url": "http://127.0.0.1:1", "api_key_env": "MY_KEY"}
+    with pytest.raises(ModelError, match="azure_endpoint") as caught:
+        await open_model(parse_spec(table))
+    assert "input_value" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 async def test_a_server_gets_the_key_that_the_spec_names(openai_server, monkeypatch):
@@ -171,6 +207,17 @@ async def test_a_community_model_is_named_by_its_class(install):
     assert (await open_model(spec, temperature=0.5)).settings == {"max_tokens": 5, "temperature": 0.5}
     with pytest.raises(ModelError, match="no chat model 'ChatOthr'; did you mean 'ChatOther'"):
         await open_model(parse_spec("community:ChatOthr"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "finding"), [(Refusing, "region 'moon' is not one of ours"), (Lacking, "pip install other")]
+)
+async def test_what_a_community_model_rejects_keeps_its_words(install, kind, finding):
+    chat_models = ModuleType("chat_models")
+    chat_models.ChatOther, chat_models.__all__ = kind, ["ChatOther"]
+    install("langchain_community", chat_models=chat_models)
+    with pytest.raises(ModelError, match=f"^model 'community:ChatOther' cannot be opened: {finding}$"):
+        await open_model(parse_spec("community:ChatOther"))
 
 
 async def test_a_missing_community_package_says_what_to_install(monkeypatch):

@@ -47,3 +47,9 @@ def test_f51_the_error_behind_a_client_s_own_is_told():
     error = RuntimeError("Connection error.")
     error.__cause__ = ConnectionRefusedError("nobody listens on port 9")
     assert describe_cause(error) == "RuntimeError: Connection error. (ConnectionRefusedError: nobody listens on port 9)"
+
+
+@pytest.mark.parametrize("kind", [ValueError, TimeoutError])
+async def test_a_whole_page_as_an_error_is_cut_short(kind):
+    ended = await attempt(raise_(kind("<html>" + "x" * 9000)), 1)
+    assert len(ended.cause) < 600

@@ -93,6 +93,25 @@ async def test_another_programs_database_is_reported_and_kept(location):
     assert rows(location, "SELECT name FROM sqlite_master") == [("bookmarks",)]
 
 
+@pytest.mark.parametrize("use", ["aget_tuple", "alist", "aput", "aput_writes", "adelete_thread"])
+async def test_a_file_that_breaks_while_open_is_reported(location, use):
+    thread = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
+    async with open_checkpointer(location) as saver:
+        await put(saver, "1")
+        with closing(sqlite3.connect(location.checkpoints)) as connection:
+            connection.execute("DROP TABLE writes")
+            connection.execute("DROP TABLE checkpoints")
+        uses = {
+            "aget_tuple": lambda: saver.aget_tuple(thread),
+            "alist": lambda: anext(saver.alist(thread)),
+            "aput": lambda: put(saver, "2"),
+            "aput_writes": lambda: saver.aput_writes(thread, [("channel", 1)], task_id="task"),
+            "adelete_thread": lambda: saver.adelete_thread("t"),
+        }
+        with pytest.raises(StoreError, match=r"^cannot use .*checkpoints\.sqlite: no such table.*--db$"):
+            await uses[use]()
+
+
 async def test_what_fails_inside_is_not_the_files_fault(location):
     with pytest.raises(OSError, match="theirs"):
         async with open_checkpointer(location):

@@ -56,6 +56,30 @@ def test_a_password_is_never_shown():
     assert shown(Path("folder/policy.sqlite")) == "folder/policy.sqlite"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown_as", "user"),
+    [
+        ("postgresql://me@db/name?password=secret", "postgresql+psycopg://me:***@db/name", "me"),
+        ("postgresql://db/name?password=secret&user=me", "postgresql+psycopg://me:***@db/name", "me"),
+        (
+            "postgresql://db/name?password=secret&connect_timeout=3",
+            "postgresql+psycopg://:***@db/name?connect_timeout=3",
+            "",
+        ),
+    ],
+)
+def test_a_password_in_the_query_is_never_shown_and_not_lost(text, shown_as, user):
+    address = Location.parse(text).policy
+    assert shown(address) == shown_as
+    assert (address.username, address.password) == (user, "secret")
+    assert "secret" in address.render_as_string(hide_password=False)
+
+
+def test_the_folder_of_an_unknown_user_is_refused():
+    with pytest.raises(StoreError, match=r"--db is '~nosuchuser/x': there is no such user"):
+        Location.parse("~nosuchuser/x")
+
+
 def test_a_location_shows_its_place():
     assert str(Location.parse("postgresql://me:secret@db/name")) == "postgresql+psycopg://me:***@db/name"
     assert str(Location.parse("folder")) == "folder"
