@@ -37,6 +37,7 @@ async def open_task(
     asked = describe_run(run["run_id"], state["messages"], domain, options, team, seed=run["seed"])
     async with resources.open_store() as store:
         stored, sums = await asyncio.gather(_start_run(store, asked, options), store.read_sums(domain))
+    runtime.stream_writer({"event": "run", "run_id": stored.run_id})
     learned = read_learned(sums, team)
     weights = weigh_arms(learned, answers=2)
     return StateUpdate(

@@ -60,7 +60,7 @@ class Session:
             run_id: of a run that was interrupted, to take it up where it stopped without asking any model again, or of
                 a finished one, to get its decision. By default a new one.
             context: what this run sets differently from the team file.
-            on_event: called with each candidate, ranking and round as it comes.
+            on_event: called when the run begins, and with each candidate, ranking and round as it comes.
             config: LangChain configuration: callbacks, tags, metadata.
 
         Raises:

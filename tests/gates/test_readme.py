@@ -102,7 +102,7 @@ def test_the_transcript_looks_like_what_the_command_prints(settings, tmp_path):
     (transcript,) = [block for block in blocks("") if block.startswith("$ aligngraph ask")]
     command = [Path(sys.executable).with_name("aligngraph"), "ask", "What is 6 * 7?"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=settings, cwd=tmp_path, timeout=60)
-    headings = r"answer +┃ votes ┃ principal ┃ posterior|arm +┃ before ┃ +┃ +after|weights in domain general|^Answer: |usage: |principal -> "
+    headings = r"answer +┃ votes ┃ principal's rank ┃ posterior|arm +┃ before ┃ +┃ +after|weights in domain general|^Answer: |usage: |principal -> "
     shown = [
         set(re.findall(headings, re.sub(" +", " ", text), re.MULTILINE))
         for text in (transcript, done.stderr + done.stdout)

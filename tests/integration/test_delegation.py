@@ -361,7 +361,9 @@ async def test_a_cancelled_run_is_marked_and_keeps_what_was_finished(scripted_te
     team.write_text(team.read_text().replace("samples = 0", "samples = 1"))
     async with open_session(team, db=db) as session:
         arrived = asyncio.Event()
-        run = asyncio.create_task(session.ask(TASK, run_id="r1", on_event=lambda _: arrived.set()))
+        run = asyncio.create_task(
+            session.ask(TASK, run_id="r1", on_event=lambda event: event["event"] == "candidate" and arrived.set())
+        )
         await arrived.wait()
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -396,7 +398,9 @@ async def test_leaving_a_session_ends_the_tasks_that_are_still_asked(scripted_te
     team.write_text(team.read_text().replace("samples = 0", "samples = 1"))
     async with open_session(team, db=db) as session:
         arrived = asyncio.Event()
-        asked = asyncio.create_task(session.ask(TASK, run_id="r1", on_event=lambda _: arrived.set()))
+        asked = asyncio.create_task(
+            session.ask(TASK, run_id="r1", on_event=lambda event: event["event"] == "candidate" and arrived.set())
+        )
         await arrived.wait()
     assert asked.cancelled()
     async with await PolicyStore.open(Location.parse(db)) as store:

@@ -244,7 +244,7 @@ async def test_every_stream_mode_shows_what_each_agent_does(client, thread):
     assert [len(value["candidates"]) for value in values] == [0, 0, 3, 3, 3, 3]
     assert values[-1]["decision"]["answer"] == "42"
     events = [part.data["event"] for part in parts if part.event == "custom"]
-    assert events == ["candidate", "candidate", "candidate", "ranking", "round"]
+    assert events == ["run", "candidate", "candidate", "candidate", "ranking", "round"]
 
 
 async def test_f58_a_candidate_is_told_while_others_still_think_and_the_run_can_be_stopped(
@@ -256,6 +256,7 @@ async def test_f58_a_candidate_is_told_while_others_still_think_and_the_run_can_
     stream = client.runs.stream(thread, GRAPH, input=ask(), context={"team": str(team)}, stream_mode="custom")
     async with aclosing(stream) as parts:
         run_id = (await anext(parts)).data["run_id"]
+        assert (await anext(parts)).data == {"event": "run", "run_id": thread}
         told = (await anext(parts)).data
     assert (told["event"], told["id"], told["answer"]) == ("candidate", "swift.0", "42")
     await client.runs.cancel(thread, run_id, wait=True)

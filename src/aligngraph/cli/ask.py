@@ -3,8 +3,8 @@
 import asyncio
 import secrets
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 
@@ -37,7 +37,6 @@ def answer(question: Question, *, team: str | None, db: str | None, as_json: boo
         raise TaskError("the task is empty: give a question or an instruction in words")
     run_id = question.run_id or secrets.token_hex(6)
     progress = console(stderr=True, quiet=as_json and not sys.stderr.isatty())
-    progress.print(f"run {run_id}", style="dim")
     try:
         decision = asyncio.run(_ask(question, run_id, team, db, progress))
     except DelegationFailedError as error:
@@ -73,6 +72,10 @@ def _report(event: Event, progress: Console) -> None:
     progress.print(line, style="dim", markup=False)
 
 
+def _report_run(event: Event) -> str:
+    return f"run {event['run_id']}"
+
+
 def _report_candidate(event: Event) -> str:
     outcome = event["answer"] if event["error"] is None else f"({event['error']})"
     return f"{event['id']} [{event['strategy']}] -> {outcome}"
@@ -87,7 +90,12 @@ def _report_round(event: Event) -> str:
     return f"round {event['round']} -> {', '.join(f'{answer}: {share:.2f}' for answer, share in likeliest_first)}"
 
 
-_REPORTS: dict[str, Any] = {"candidate": _report_candidate, "ranking": _report_ranking, "round": _report_round}
+_REPORTS: dict[str, Callable[[Event], str]] = {
+    "run": _report_run,
+    "candidate": _report_candidate,
+    "ranking": _report_ranking,
+    "round": _report_round,
+}
 
 
 def _print(decision: Decision, *, as_json: bool) -> None:
