@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -12,10 +13,11 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from pydantic import ValidationError
 
 from aligngraph.context import DelegationContext
 from aligngraph.decision import Decision
-from aligngraph.errors import UsageError
+from aligngraph.errors import StoreError, UsageError
 from aligngraph.graphs.delegation import DelegationGraph, wire_delegation
 from aligngraph.nodes import Resources
 from aligngraph.nodes.answer import failure_of
@@ -27,6 +29,7 @@ from aligngraph.team import Team
 
 Task = str | Sequence[AnyMessage]
 Event = Mapping[str, Any]
+_RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 SUPERSTEPS_PER_ROUND, OTHER_SUPERSTEPS = 3, 5
 
 
@@ -73,7 +76,8 @@ class Session:
         thread_id = run_id or secrets.token_hex(6)
         settings = merge_configs(config, self._settings(thread_id, context))
         under_way = False
-        if run_id:
+        if run_id is not None:
+            _refuse_strange_name(run_id)
             stored = await self._find_run(run_id, given)
             if stored and stored.decision is not None:
                 return await self._recall(run_id, stored.decision)
@@ -120,7 +124,12 @@ class Session:
 
     async def _recall(self, run_id: str, audit: Mapping[str, Any]) -> Decision:
         await prune_checkpoints(self.checkpointer, run_id)  # which a crash may have prevented
-        decision = Decision.model_validate(audit)
+        try:
+            decision = Decision.model_validate(audit)
+        except ValidationError as error:
+            raise StoreError(
+                f"run {run_id!r} is stored in a form that this version cannot read: ask without --run"
+            ) from error
         if decision.status == "failed":
             raise failure_of(decision)
         return decision
@@ -159,6 +168,11 @@ class Session:
         rounds = DelegationContext.of(context).game(self.team).max_rounds
         limit = SUPERSTEPS_PER_ROUND * rounds + OTHER_SUPERSTEPS
         return RunnableConfig(configurable={"thread_id": run_id}, recursion_limit=limit)
+
+
+def _refuse_strange_name(run_id: str) -> None:
+    if not _RUN_ID.fullmatch(run_id):
+        raise UsageError(f"run id {run_id[:80]!r}: use up to 128 letters, digits, '_', '-', '.' and ':'")
 
 
 @asynccontextmanager

@@ -324,3 +324,27 @@ def test_the_version_is_that_of_the_package(run):
     from importlib.metadata import version
 
     assert run("--version").stdout == version("aligngraph") + "\n"
+
+
+def test_model_text_cannot_steer_the_terminal(run, scripted_team):
+    team = scripted_team({"a": ["\x1b[2J42"], "b": ["41\u202e"]}, order=["\x1b[2J42", "41\u202e"])
+    done = run("ask", TASK, "--team", team)
+    assert done.returncode == 0, done.stderr
+    assert "\\x1b[2J42" in done.stdout
+    assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
+
+
+def test_an_output_that_knows_only_ascii_gets_the_answer_all_the_same(run, scripted_team):
+    team = scripted_team({"a": ["zw\u00f6lf"], "b": ["elf"]}, order=["zw\u00f6lf", "elf"])
+    for form in ([], ["--json"]):
+        done = run("ask", "Wieviel?", "--team", team, *form, PYTHONIOENCODING="ascii")
+        assert done.returncode == 0, done.stderr
+        assert "zw\\xf6lf" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["[/red]", "a b", "x" * 200, "\x1b[2J"])
+def test_a_strange_run_id_is_one_line(run, team, name):
+    done = run("ask", TASK, "--team", team, "--run", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "use up to 128 letters" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,6 +1,7 @@
 """The command `aligngraph`. Each command imports what it needs when it runs, so that `--help` is quick."""
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -147,6 +148,9 @@ def bench_speed(
 
 def main() -> None:
     """Run the command; an error of ours is one line on standard error and the exit status that its class names."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an answer is worth more than a terminal that can show it
     try:
         app()
     except AlignGraphError as error:

@@ -4,11 +4,12 @@ import asyncio
 import secrets
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rich.console import Console
 
-from aligngraph.cli.rendering import console, print_decision
+from aligngraph.cli.rendering import console, print_decision, visible
 from aligngraph.decision import Decision
 from aligngraph.errors import DelegationFailedError, TaskError
 from aligngraph.session import Event, open_session
@@ -68,8 +69,9 @@ async def _ask(question: Question, run_id: str, team: str | None, db: str | None
 
 def _report(event: Event, progress: Console) -> None:
     """Print one line for one event of the run."""
-    line = _REPORTS[event["event"]](event)
-    progress.print(line, style="dim", markup=False)
+    line = visible(_REPORTS[event["event"]](event))
+    with suppress(OSError):  # a terminal that went away, or a full disk, stops no run
+        progress.print(line, style="dim", markup=False)
 
 
 def _report_run(event: Event) -> str:

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 
 from langchain_core.runnables import RunnableConfig
 from rich.console import Console
-from rich.markup import escape
 
-from aligngraph.cli.rendering import console
+from aligngraph.cli.rendering import console, shown
 from aligngraph.errors import AlignGraphError
 from aligngraph.models import model_label, open_model
 from aligngraph.nodes.isolation import attempt
@@ -43,7 +42,7 @@ async def _collect(team: str | None, db: str | None, screen: Console) -> list[Fi
     findings = []
     async for finding in _check(team, db):
         mark = "[green]ok  [/]" if finding.ok else "[red]FAIL[/]"
-        screen.print(f"{mark} {finding.check}: {escape(finding.detail)}", soft_wrap=True)
+        screen.print(f"{mark} {finding.check}: {shown(finding.detail)}", soft_wrap=True)
         findings.append(finding)
     return findings
 

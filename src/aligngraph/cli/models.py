@@ -3,10 +3,9 @@
 import json
 from dataclasses import asdict
 
-from rich.markup import escape
 from rich.table import Table
 
-from aligngraph.cli.rendering import console
+from aligngraph.cli.rendering import console, shown
 from aligngraph.models import known_models, pull
 
 
@@ -21,7 +20,7 @@ def list_models(*, as_json: bool) -> None:
         table.add_column(heading, justify="right" if heading == "MB" else "left", overflow="fold")
     for model in models:
         place = str(model.path) if model.cached else "fetched when first used"
-        table.add_row(f"embedded:{model.name}", str(model.size_mb), model.licence, escape(place))
+        table.add_row(f"embedded:{model.name}", str(model.size_mb), model.licence, shown(place))
     console().print(table)
 
 

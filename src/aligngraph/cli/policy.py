@@ -5,10 +5,9 @@ import json
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from aligngraph.cli.rendering import console
+from aligngraph.cli.rendering import console, shown
 from aligngraph.nodes.arms import PRINCIPAL, earned_anchor, learned_of, read_competence, weigh_arms
 from aligngraph.persistence import ArmSums, DomainSummary, Location, PolicyStore, Sums
 
@@ -61,12 +60,12 @@ def _describe_principal(sums: ArmSums, anchor: float) -> dict[str, Any]:
 
 def _print_domain(entry: dict[str, Any], screen: Console) -> None:
     tasks = f"{entry['tasks']} task{'' if entry['tasks'] == 1 else 's'}"
-    table = Table(title=f"domain {escape(entry['domain'])}: {tasks}", title_justify="left")
+    table = Table(title=f"domain {shown(entry['domain'])}: {tasks}", title_justify="left")
     for heading in ("arm", "tasks", "competence", "weight", "failed calls"):
         table.add_column(heading, justify="left" if heading == "arm" else "right")
     for arm, row in entry["arms"].items():
         cells = (str(row["tasks"]), f"{row['competence']:.3f}", f"{row['weight']:.3f}", str(row["failures"]))
-        table.add_row(escape(arm), *cells)
+        table.add_row(shown(arm), *cells)
     screen.print(table)
     if principal := entry["principal"]:
         screen.print(
@@ -75,4 +74,4 @@ def _print_domain(entry: dict[str, Any], screen: Console) -> None:
             highlight=False,
         )
     for line in entry["quarantined"]:
-        screen.print(f"[yellow]![/] left out: {escape(line)}")
+        screen.print(f"[yellow]![/] left out: {shown(line)}")

@@ -1,5 +1,7 @@
 """How a decision looks in a terminal: what went wrong first, then the answer, then why."""
 
+import re
+
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -7,6 +9,7 @@ from rich.table import Table
 
 from aligngraph.decision import Decision
 
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 SAME = 5e-4  # weights that print alike
 
 
@@ -15,16 +18,26 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return Console(stderr=stderr, quiet=quiet, emoji=False, highlight=False)
 
 
+def visible(text: str) -> str:
+    """Return the text with every character that would steer the terminal, or turn its direction, spelled out."""
+    return _STEERING.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def shown(text: str) -> str:
+    """Return the text as markup that shows it as it is."""
+    return escape(visible(text))
+
+
 def print_decision(decision: Decision) -> None:
     """Print problems, answer, ranking table, weights before and after, and usage."""
     screen = console()
     for problem in decision.problems:
-        screen.print(f"[yellow]![/] {escape(problem)}")
+        screen.print(f"[yellow]![/] {shown(problem)}")
     if decision.answer is None:
         return
-    screen.print(Panel(escape(decision.text or ""), title="solution", title_align="left"))
+    screen.print(Panel(shown(decision.text or ""), title="solution", title_align="left"))
     screen.print(
-        f"[bold]Answer: {escape(decision.answer)}[/]  ({decision.status}, run {decision.run_id})", highlight=False
+        f"[bold]Answer: {shown(decision.answer)}[/]  ({decision.status}, run {decision.run_id})", highlight=False
     )
     screen.print(_answers(decision))
     screen.print(_weights(decision))
@@ -39,20 +52,20 @@ def _answers(decision: Decision) -> Table:
     for answer in sorted(decision.answers, key=lambda answer: -answer.posterior):
         place = f"{order.index(answer.answer) + 1}." if answer.answer in order else "-"
         style = "bold" if answer.answer == decision.answer else ""
-        table.add_row(escape(answer.answer), str(answer.votes), place, f"{answer.posterior:.3f}", style=style)
+        table.add_row(shown(answer.answer), str(answer.votes), place, f"{answer.posterior:.3f}", style=style)
     return table
 
 
 def _weights(decision: Decision) -> Table:
     table = Table(
-        title=f"weights in domain {escape(decision.domain)}, among {max(2, len(decision.answers))} answers",
+        title=f"weights in domain {shown(decision.domain)}, among {max(2, len(decision.answers))} answers",
         title_justify="left",
     )
     for heading in ("arm", "before", "", "after"):
         table.add_column(heading, justify="left" if heading == "arm" else "right")
     for arm, before in decision.weights.before.items():
         after = decision.weights.after[arm]
-        table.add_row(escape(arm), f"{before:.3f}", arrow(before, after), f"{after:.3f}")
+        table.add_row(shown(arm), f"{before:.3f}", arrow(before, after), f"{after:.3f}")
     return table
 
 

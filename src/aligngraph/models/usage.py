@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
 
+MOST_TOKENS = 10**12  # of one call; a server that reports more, or less than none, has counted nothing
+
 
 @dataclass(frozen=True)
 class TokenCounts:
@@ -16,6 +18,12 @@ class TokenCounts:
 
 
 def usage_of(message: "AIMessage") -> TokenCounts:
-    """Return the tokens of the call that gave `message`; zeros where the provider reports none."""
+    """Return the tokens of the call that gave `message`; 0 where the provider reports none, or what cannot be."""
     counted = message.usage_metadata
-    return TokenCounts(counted["input_tokens"], counted["output_tokens"]) if counted else TokenCounts(0, 0)
+    return (
+        TokenCounts(_sane(counted["input_tokens"]), _sane(counted["output_tokens"])) if counted else TokenCounts(0, 0)
+    )
+
+
+def _sane(count: int) -> int:
+    return count if 0 <= count <= MOST_TOKENS else 0
