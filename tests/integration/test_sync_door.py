@@ -26,7 +26,7 @@ def test_ctrl_c_marks_the_run_interrupted(scripted_team, db):
     process = subprocess.Popen(
         [sys.executable, "-c", ASKING, team, db], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert "quick.0" in process.stdout.readline()
+    assert any("quick.0" in line for line in process.stdout)
     process.send_signal(signal.SIGINT)
     _, trace = process.communicate(timeout=20)
     assert trace.splitlines()[-1] == "KeyboardInterrupt"
