@@ -23,12 +23,14 @@ from aligngraph.randomness import fresh_seed
 from aligngraph.state import DEFAULT_DOMAIN, DelegationState, RunState, StateUpdate, TaskOptions
 from aligngraph.team import Team
 
+DOMAIN_CHARS = 128
+
 
 async def open_task(
     state: DelegationState, runtime: Runtime[DelegationContext], *, resources: Resources
 ) -> StateUpdate:
     """Return the state at the start of a task: the run, what earlier tasks taught, everything of the last task cleared."""
-    team, domain = resources.team, state.get("domain") or DEFAULT_DOMAIN
+    team, domain = resources.team, _read_domain(state)
     task = _read_task(state["messages"])
     _refuse_long_task(state["messages"], team)
     await _open_models(resources)
@@ -95,6 +97,13 @@ def _read_task(messages: Sequence[AnyMessage]) -> str:
     if any(not _is_text(str(message.text)) for message in messages):
         raise TaskError("the task is not text: it holds bytes or halves of characters that are not UTF-8")
     return task
+
+
+def _read_domain(state: DelegationState) -> str:
+    domain = state.get("domain") or DEFAULT_DOMAIN
+    if len(domain) > DOMAIN_CHARS or not domain.isprintable():
+        raise TaskError(f"domain {domain[:40]!r}: use up to {DOMAIN_CHARS} printable characters")
+    return domain
 
 
 def _last_words(messages: Sequence[AnyMessage]) -> str:

@@ -82,13 +82,7 @@ class Session:
             if stored and stored.decision is not None:
                 return await self._recall(run_id, stored.decision)
             under_way = bool(stored and (await self.graph.aget_state(settings)).next)
-        with self._under_way():
-            async with AsyncExitStack() as on_failure:
-                on_failure.push_async_callback(self._close_failed_run, thread_id)
-                decision = await self._run(None if under_way else given, settings, context, on_event)
-                on_failure.pop_all()
-            await prune_checkpoints(self.checkpointer, thread_id)
-        return decision
+        return await self._run_to_end(None if under_way else given, settings, context, on_event)
 
     async def stop(self) -> None:
         """Cancel the tasks of this session that other coroutines still wait for, and let them end."""
@@ -96,6 +90,23 @@ class Session:
         for other in others:
             other.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+    async def _run_to_end(
+        self,
+        given: TaskInput | None,
+        settings: RunnableConfig,
+        context: DelegationContext | None,
+        on_event: Callable[[Event], None] | None,
+    ) -> Decision:
+        """Return the decision; a run that ends without one is marked as such, whatever ended it."""
+        run_id = settings["configurable"]["thread_id"]
+        with self._under_way():
+            async with AsyncExitStack() as on_failure:
+                on_failure.push_async_callback(self._close_failed_run, run_id)
+                decision = await self._run(given, settings, context, on_event)
+                on_failure.pop_all()
+            await prune_checkpoints(self.checkpointer, run_id)
+        return decision
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:

@@ -115,6 +115,18 @@ def test_a_task_that_is_not_text_is_one_line(team, tmp_path, db):
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_closed_standard_input_is_an_empty_task(team, tmp_path, db):
+    line = ["sh", "-c", '"$@" <&-', "sh", COMMAND, "ask", "-", "--team", team, "--db", db]
+    done = subprocess.run(line, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the task is empty" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_terminal_of_no_width_still_shows_the_answer(run, team):
+    assert "Answer: 42" in run("ask", TASK, "--team", team, COLUMNS="0").stdout
+
+
 @pytest.mark.parametrize("seed", [-1, 2**63])
 def test_a_seed_out_of_range_is_bad_usage(run, team, seed):
     done = run("ask", TASK, "--team", team, "--seed", seed)

@@ -355,21 +355,36 @@ async def test_checkpoints_of_a_finished_run_are_pruned_to_the_last(scripted_tea
     assert last.values["decision"]["answer"] == "42"
 
 
-async def test_a_cancelled_run_is_marked_and_keeps_what_was_finished(scripted_team, db):
+def half_slow(scripted_team):
     rows = [{"agent": "slow", "text": "Answer: 41", "latency_s": 60}]
-    team = scripted_team({"quick": ["42"], "slow": []}, order=["42", "41"], rows=rows)
+    team = scripted_team({"quick": ["42"], "slow": []}, rows=rows)
     team.write_text(team.read_text().replace("samples = 0", "samples = 1"))
-    async with open_session(team, db=db) as session:
-        arrived = asyncio.Event()
-        run = asyncio.create_task(
-            session.ask(TASK, run_id="r1", on_event=lambda event: event["event"] == "candidate" and arrived.set())
-        )
-        await arrived.wait()
+    return team
+
+
+async def ask_until_a_candidate(session):
+    arrived = asyncio.Event()
+    asked = asyncio.create_task(
+        session.ask(TASK, run_id="r1", on_event=lambda event: event["event"] == "candidate" and arrived.set())
+    )
+    await arrived.wait()
+    return asked
+
+
+async def test_a_cancelled_run_is_marked_and_keeps_what_was_finished(scripted_team, db):
+    async with open_session(half_slow(scripted_team), db=db) as session:
+        run = await ask_until_a_candidate(session)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
         assert (await session.store.read_run("r1")).status == "interrupted"
         assert [candidate.candidate_id for candidate in await session.store.read_candidates("r1")] == ["quick.0"]
+
+
+@pytest.mark.parametrize("domain", ["x" * 129, "arith\nmetic", "\x1b[31mred"])
+async def test_a_domain_is_a_short_printable_name(scripted_team, db, domain):
+    with pytest.raises(TaskError, match="printable"):
+        await aask(TASK, team=scripted_team({"a": ["1"]}), domain=domain, db=db)
 
 
 async def test_a_corrupt_database_is_named_and_left_alone(scripted_team, tmp_path):
@@ -393,15 +408,8 @@ async def test_f18_a_broken_row_is_left_out_with_a_word_and_the_run_goes_on_from
 
 
 async def test_leaving_a_session_ends_the_tasks_that_are_still_asked(scripted_team, db):
-    rows = [{"agent": "slow", "text": "Answer: 41", "latency_s": 60}]
-    team = scripted_team({"quick": ["42"], "slow": []}, rows=rows)
-    team.write_text(team.read_text().replace("samples = 0", "samples = 1"))
-    async with open_session(team, db=db) as session:
-        arrived = asyncio.Event()
-        asked = asyncio.create_task(
-            session.ask(TASK, run_id="r1", on_event=lambda event: event["event"] == "candidate" and arrived.set())
-        )
-        await arrived.wait()
+    async with open_session(half_slow(scripted_team), db=db) as session:
+        asked = await ask_until_a_candidate(session)
     assert asked.cancelled()
     async with await PolicyStore.open(Location.parse(db)) as store:
         assert (await store.read_run("r1")).status == "interrupted"

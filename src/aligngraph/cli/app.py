@@ -35,6 +35,11 @@ Database = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+def _read_stdin() -> str:
+    # None where the shell closed it (`<&-`): then there is nothing to read, and so no task
+    return sys.stdin.buffer.read().decode(errors="surrogateescape") if sys.stdin else ""
+
+
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
     if wanted:
         from importlib.metadata import version
@@ -71,7 +76,7 @@ def ask(
     """Ask the team: agents propose, the principal ranks blind, one answer comes back."""
     from aligngraph.cli.ask import Question, answer
 
-    text = sys.stdin.buffer.read().decode(errors="surrogateescape") if task == "-" else task
+    text = _read_stdin() if task == "-" else task
     raise typer.Exit(answer(Question(text, domain, seed, run), team=team, db=db, as_json=json))
 
 

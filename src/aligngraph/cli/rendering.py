@@ -11,11 +11,15 @@ from aligngraph.decision import Decision
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 SAME = 5e-4  # weights that print alike
+UNKNOWN_WIDTH = 80
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """Return a console on standard output, or error, that shows names and texts as they are: no `:x:` becomes a picture."""
-    return Console(stderr=stderr, quiet=quiet, emoji=False, highlight=False)
+    screen = Console(stderr=stderr, quiet=quiet, emoji=False, highlight=False)
+    if screen.width < 1:  # COLUMNS=0, as some terminals of build servers say
+        screen.width = UNKNOWN_WIDTH
+    return screen
 
 
 def visible(text: str) -> str:

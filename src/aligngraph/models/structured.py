@@ -106,7 +106,7 @@ async def _ask_with_tool(
 
 
 def _read(message: "AIMessage", schema: Mapping[str, Any]) -> JsonReply:
-    text = str(message.text)
+    text = _sendable(str(message.text))
     bare = _THOUGHT.sub("", text).strip()
     fenced = _FENCE.match(bare)
     try:
@@ -115,6 +115,11 @@ def _read(message: "AIMessage", schema: Mapping[str, Any]) -> JsonReply:
         return JsonReply(None, text, message, _why_not_json(bare, message, error))
     problem = _problem_with(value, schema)
     return JsonReply(None if problem else value, text, message, problem)
+
+
+def _sendable(text: str) -> str:
+    """Return the reply without lone surrogates, so that it can be shown to its model again."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _why_not_json(bare: str, message: "AIMessage", error: Exception) -> str:

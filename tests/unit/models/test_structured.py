@@ -79,6 +79,12 @@ async def test_any_other_reply_has_a_problem_and_no_value(text, problem):
     assert reply.text == text
 
 
+async def test_half_a_character_can_be_shown_to_the_model_again():
+    reply = await ask_json(FakeListChatModel(responses=["best: \ud83d"]), ASKED, SCHEMA, config={})
+    assert reply.text == "best: \ufffd"
+    assert reply.text.encode()
+
+
 async def test_openai_is_asked_for_the_schema(openai_server, model):
     openai_server.text = '{"order": "A>B"}'
     reply = await ask_json(model, ASKED, SCHEMA, config={}, seed=7)
