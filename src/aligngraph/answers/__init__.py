@@ -1,6 +1,20 @@
 """Final answers: what a text declares, and which answers are one."""
 
-from aligngraph.answers.equivalence import AnswerClass, equivalence_key, group_answers, parse_number
+from aligngraph.answers.choices import Option
+from aligngraph.answers.equivalence import AnswerClass, equivalence_key, group_answers
 from aligngraph.answers.extraction import extract_answer
+from aligngraph.answers.form import AnswerForm
+from aligngraph.answers.kinds import AnswerKind, guess_kind
+from aligngraph.answers.numbers import parse_number
 
-__all__ = ["AnswerClass", "equivalence_key", "extract_answer", "group_answers", "parse_number"]
+__all__ = [
+    "AnswerClass",
+    "AnswerForm",
+    "AnswerKind",
+    "Option",
+    "equivalence_key",
+    "extract_answer",
+    "group_answers",
+    "guess_kind",
+    "parse_number",
+]

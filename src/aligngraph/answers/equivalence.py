@@ -1,19 +1,30 @@
-"""Which answers are one: identical strings, and plain numbers of equal value."""
+"""Which answers are one.
+
+Every answer is read into a tree (`structure`). The leaves of all answers are divided into classes of equal value; an answer's
+own key is its tree with every leaf replaced by its class. Answers with one own key are one. What an answer writes beyond its value
+is optional (a percent sign, a unit, a name as in `x = 5`): such an answer may also be read without it, and joins the first of
+its readings that another answer of the set gives plainly:
+
+- a percentage is read as the bare number (`28%` as 28) where that is among the answers, else as the fraction (`50%` as 0.5);
+  so 0.5 and 50 stay apart whatever percentages stand between them;
+- `5 cm`, `$5` and `x = 5` are read as 5, while `5 cm` and `5 m`, `x = 5` and `y = 5` differ.
+
+Classes of leaves are closed transitively and a reading depends on which answers there are and not on their order: hence the result
+is an equivalence relation on the set, whatever it holds, and the same for every order.
+"""
 
 import functools
-import re
-from collections.abc import Hashable, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
-_NUMBER = re.compile(
-    r"(?P<sign>[+-]?)\s*[$€£]?\s*"
-    r"(?P<whole>\d{1,3}(?:,\d{3})+|\d+)?(?P<decimals>\.\d+|\.(?=$))?"
-    r"(?:[eE](?P<exponent>[+-]?\d{1,3}))?"
-    r"(?:\s*/\s*(?P<denominator>\d+))?"
-)
-_MINUS_SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-"})
-_MAX_DIGITS = 400  # longer strings of digits are compared as strings: parsing them costs quadratic time
+from aligngraph.answers.algebra import ask_same, ask_value
+from aligngraph.answers.numbers import LONG_DECIMAL, Number, Percent, Quantity, parse_number
+from aligngraph.answers.tree import Assignment, Expression, Leaf, Measured, Node, Opaque, Series, SeriesKind
+from aligngraph.answers.values import Value, same_value, value_of_number, value_of_reply
+
+Classes = Mapping[Leaf, Hashable]
 
 
 @dataclass(frozen=True)
@@ -29,33 +40,177 @@ class AnswerClass:
     members: tuple[int, ...]
 
 
-def parse_number(answer: str) -> Fraction | None:
-    """Return the exact value of a plain number (`1,000`, `$29.00`, `-3`, `1/2`, `1.5e3`), or None for anything else."""
-    text = answer.strip().translate(_MINUS_SIGNS)
-    match = _NUMBER.fullmatch(text) if len(text) <= _MAX_DIGITS else None
-    if match is None or not (match["whole"] or (match["decimals"] or "").strip(".")):
-        return None
-    mantissa = f"{match['sign']}{(match['whole'] or '0').replace(',', '')}{(match['decimals'] or '').rstrip('.')}"
-    denominator = int(match["denominator"] or 1)
-    if denominator == 0:
-        return None
-    return Fraction(f"{mantissa}e{match['exponent'] or 0}") / denominator
-
-
 @functools.lru_cache(maxsize=4096)  # one task asks for the keys of its few answers hundreds of times
 def equivalence_key(answer: str) -> Hashable:
-    """Return a key that two answers share if and only if they are one answer.
-
-    Sharing a key is reflexive, symmetric and transitive, so that classes depend on no order.
-    """
+    """Return a key that two answers share if and only if they are one string or plain numbers of one value."""
     number = parse_number(answer)
     return answer.strip() if number is None else number
 
 
-def group_answers(answers: Sequence[str | None]) -> tuple[AnswerClass, ...]:
-    """Return the classes of equal answers, in the order of their first members; None belongs to no class."""
+def group_answers(answers: Sequence[str | None], read: Callable[[str], Node] | None = None) -> tuple[AnswerClass, ...]:
+    """Return the classes of equal answers, in the order of their first members; None belongs to no class.
+
+    Without `read`, which says what an answer means, answers are one by their `equivalence_key`.
+    """
+    distinct = dict.fromkeys(answer for answer in answers if answer is not None)
+    keys = (
+        dict(zip(distinct, equal_keys([read(answer) for answer in distinct]), strict=True))
+        if read
+        else {answer: equivalence_key(answer) for answer in distinct}
+    )
     members: dict[Hashable, list[int]] = {}
     for position, answer in enumerate(answers):
         if answer is not None:
-            members.setdefault(equivalence_key(answer), []).append(position)
+            members.setdefault(keys[answer], []).append(position)
     return tuple(AnswerClass(str(answers[group[0]]), tuple(group)) for group in members.values())
+
+
+def equal_keys(nodes: Sequence[Node]) -> list[Hashable]:
+    """Return a key for each of the answers; those that are one share it. May ask the worker process, hence blocks."""
+    has_equations = any(isinstance(node, Expression) and node.is_equation for node in nodes)
+    readings = [[*_readings(node), *(_equations(node) if has_equations else ())] for node in nodes]
+    classes = _leaf_classes(
+        {leaf for several in ([nodes], readings) for group in several for node in group for leaf in _leaves(node)}
+    )
+    own = [_key(node, classes) for node in nodes]
+    present = set(own)
+    joined = Classing()
+    for key, several in zip(own, readings, strict=True):
+        plainer = (_key(reading, classes) for reading in several)
+        joined.join(key, next((reading for reading in plainer if reading in present), key))
+    return [joined.find(key) for key in own]
+
+
+class Classing:
+    """A partition that grows coarser: classes that are joined stay so."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Hashable, Hashable] = {}
+
+    def find(self, member: Hashable) -> Hashable:
+        """Return the member that stands for its class."""
+        while (parent := self._parents.get(member, member)) != member:
+            member = parent
+        return member
+
+    def join(self, one: Hashable, other: Hashable) -> None:
+        """Make one class of two."""
+        self._parents[self.find(one)] = self.find(other)
+
+
+def _readings(node: Node) -> Iterator[Node]:
+    """Yield what the answer may be taken for when others give it plainly, the likeliest first."""
+    match node:
+        case Percent(number):
+            yield number
+            yield Number(number.value / 100, number.rounded)
+        case Assignment(_, value):
+            yield value
+            yield from _readings(value)
+        case Quantity(value, _) | Measured(value, _):
+            yield value
+        case Series("ratio", (value,)):
+            yield value
+        case Series(kind, parts):
+            bare = Series(kind, tuple(next(_readings(part), part) for part in parts))
+            if bare != node:
+                yield bare
+
+
+def _equations(node: Node) -> Iterator[Expression]:
+    r"""Yield an assignment as an equation, comparable with those that are solved for nothing: `y = -2x` with `2x + y = 0`."""
+    match node:
+        case Assignment(name, Number(value)):
+            yield Expression(rf"({name})-(\frac{{{value.numerator}}}{{{value.denominator}}})", is_equation=True)
+        case Assignment(name, Expression(latex, False)):
+            yield Expression(f"({name})-({latex})", is_equation=True)
+
+
+def _leaves(node: Node) -> Iterator[Leaf]:
+    match node:
+        case Series(_, parts):
+            for part in parts:
+                yield from _leaves(part)
+        case Percent(number):
+            yield number
+        case Assignment(_, value):
+            yield from _leaves(value)
+        case Quantity() | Measured():
+            yield _scaled(node)
+        case _:
+            yield node
+
+
+def _scaled(node: Quantity | Measured) -> Number | Expression:
+    """Return the value in the first unit of its dimension."""
+    factor = node.unit.factor
+    if isinstance(node, Quantity):
+        return Number(node.number.value * factor, node.number.rounded)
+    return Expression(rf"\frac{{{factor.numerator}}}{{{factor.denominator}}} \cdot ({node.value.latex})")
+
+
+def _key(node: Node, classes: Classes) -> Hashable:
+    match node:
+        case Series(kind, parts):
+            return _series_key(kind, [_key(part, classes) for part in parts])
+        case Percent(number):
+            return ("%", classes[number])
+        case Assignment(name, value):
+            return ("=", name, _key(value, classes))
+        case Quantity() | Measured():
+            return ("unit", node.unit.dimension, classes[_scaled(node)])
+        case _:
+            return classes[node]
+
+
+def _series_key(kind: SeriesKind, parts: Sequence[Hashable]) -> Hashable:
+    """Return the key of several values. A list is a set as well, unless it says a value twice; one value is itself."""
+    if kind not in {"set", "list"}:
+        return (kind, tuple(parts))
+    counts = Counter(dict.fromkeys(parts, 1) if kind == "set" else parts)
+    if counts.total() == 1:
+        return parts[0]
+    return ("set", frozenset(counts if max(counts.values()) == 1 else counts.items()))
+
+
+def _leaf_classes(leaves: set[Leaf]) -> Classes:
+    """Return the class of every leaf; expressions are evaluated only where there is something to compare them with."""
+    classing = Classing()
+    valued = [leaf for leaf in leaves if not isinstance(leaf, Opaque)]
+    if len(valued) > 1 and any(_needs_value(leaf) for leaf in valued):
+        for one, other in _comparable(valued):
+            if _is_same(one, other):
+                classing.join(one, other)
+    return {leaf: classing.find(leaf) for leaf in leaves}
+
+
+def _needs_value(leaf: Leaf) -> bool:
+    return leaf.rounded if isinstance(leaf, Number) else isinstance(leaf, Expression) and len(leaf.latex) > 1
+
+
+def _comparable(leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, Leaf]]:
+    return (
+        (one, other) for one, other in itertools.combinations(leaves, 2) if _needs_value(one) or _needs_value(other)
+    )
+
+
+def _is_same(one: Leaf, other: Leaf) -> bool:
+    first, second = _value(one), _value(other)
+    if first and second:
+        return same_value(first, second)
+    if first or second or not (isinstance(one, Expression) and isinstance(other, Expression)):
+        return False
+    return _is_readable(one) and _is_readable(other) and ask_same(*sorted((one.latex, other.latex)))
+
+
+def _value(leaf: Leaf) -> Value | None:
+    if isinstance(leaf, Number):
+        return value_of_number(leaf)
+    if not isinstance(leaf, Expression):
+        return None
+    reply = ask_value(leaf.latex, is_equation=leaf.is_equation)
+    return value_of_reply(reply, is_equation=leaf.is_equation, is_rounded=bool(LONG_DECIMAL.search(leaf.latex)))
+
+
+def _is_readable(leaf: Expression) -> bool:
+    return ask_value(leaf.latex, is_equation=leaf.is_equation).get("readable", False) is True

@@ -1,0 +1,70 @@
+"""Numbers in sentences: `The total is 72 clips, altogether.` says 72; a sentence with several numbers says none of them."""
+
+import re
+from dataclasses import dataclass
+
+from aligngraph.answers.numbers import Number, Percent, Quantity, read_quantity
+from aligngraph.answers.splitting import is_wordy
+from aligngraph.answers.units import Unit, find_unit
+
+_STATEMENT = re.compile(
+    r".*\b(?:is|are|was|were|be|equals?|answer|result|total|makes|gives)\b\s*[:=]?\s*"
+    r"(?:(?:about|approximately|roughly|exactly|only|just|equal to|now|then)\s+)*"
+    r"(?=[-+\d.$(\[{\\\u20ac\u00a3]|[A-Za-z](?![A-Za-z]|\s+[A-Za-z]{2}))",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"(?<![\w.,^\\{}/-])-?[$\u20ac\u00a3]?-?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?\s?%?(?![\w^\\{}/]|[.,:]\d)"
+)
+_UNCLEAR = re.compile(
+    r"\b(?:plus|minus|times|over|divided|squared|cubed|root|half|not|cannot|than|unknown|\w+n't|every|each"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december|\w+day)\b|[=+^*\\<>|]|\w\(",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?!total|answer|result|about|approximately|roughly|exactly|only|just|around)[A-Za-z]+\s", re.IGNORECASE
+)
+_TAIL = re.compile(
+    r"(?P<value>(?:\\[a-zA-Z]+|[^A-Za-z\\]|(?<![A-Za-z])[A-Za-z](?![A-Za-z]))+?)\s+"
+    r"(?P<words>(?:square |cubic |sq\.? |cu\.? )?[A-Za-z][A-Za-z ,'-]*(?:/[a-z]+)?(?:\s*\^\{?[23]\}?)?)"
+)
+
+
+@dataclass(frozen=True)
+class WithUnit:
+    """What stands before the words at the end of a text, and the unit that the words are, if it is known."""
+
+    value: str
+    unit: Unit | None
+
+
+def statement(text: str) -> str | None:
+    """Return what a sentence says something to be (`The answer is 5` says `5`), or None where it says nothing so plainly."""
+    match = _STATEMENT.match(text)
+    return text[match.end() :] if match and match.end() else None
+
+
+def unit_of(text: str) -> WithUnit | None:
+    r"""Return value and unit of mathematics that ends in words (`12\pi square feet`, `\sqrt{2} apples`), or None."""
+    match = _TAIL.fullmatch(text)
+    if (
+        match is None
+        or is_wordy(match["value"])
+        or _UNCLEAR.search(match["words"].partition("^")[0])
+        or not re.search(r"[\d\\]", match["value"])
+    ):
+        return None
+    unit = find_unit(match["words"])
+    return WithUnit(match["value"].strip(), unit) if unit or is_wordy(match["words"].split()[0]) else None
+
+
+def read_prose(text: str) -> Number | Percent | Quantity | None:
+    """Return the only number of a sentence, with its unit, or None where it has several or says what is done to it."""
+    numbers = list(_NUMBER.finditer(text)) if is_wordy(text) and not _UNCLEAR.search(text) else []
+    if len(numbers) != 1 or re.search(r"\d", text[: numbers[0].start()] + text[numbers[0].end() :]):
+        return None
+    if _NAMED.fullmatch(text[: numbers[0].start()]):  # `Room 5` is no number
+        return None
+    number, words = numbers[0][0], text[numbers[0].end() :].split()
+    tails = (" ".join([number, *words[:count]]).strip(".,;") for count in range(min(3, len(words)), -1, -1))
+    return next((quantity for tail in tails if (quantity := read_quantity(tail))), None)
