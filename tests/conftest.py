@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from aligngraph.answers import AnswerForm
+from aligngraph.ranking import Judge, Option, RankingTask
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell lets its background jobs ignore Ctrl-C, and their children too; some tests send one to a child.
@@ -25,6 +31,7 @@ class ScriptedTeam:
     order: Sequence[str] = ()
     rows: Sequence[Mapping[str, Any]] = ()
     latency_s: float | Mapping[str, float] = 0.0  # of every call, or by agent
+    principal_keys: str = ""
     sections: str = ""
     agent_keys: Mapping[str, str] = field(default_factory=dict)
 
@@ -35,7 +42,7 @@ class ScriptedTeam:
             f'[[agents]]\nname = "{name}"\nmodel = "scripted:script.jsonl"\nsamples = {len(answers)}\n{self.agent_keys.get(name, "")}\n'
             for name, answers in self.answers.items()
         )
-        principal = '[principal]\nmodel = "scripted:script.jsonl"\n'
+        principal = f'[principal]\nmodel = "scripted:script.jsonl"\n{self.principal_keys}'
         path = self.folder / "team.toml"
         path.write_text(agents + principal + self.sections)
         return path
@@ -66,6 +73,65 @@ def scripted_team(tmp_path) -> Callable[..., Path]:
         return ScriptedTeam(tmp_path, answers, order, **more).write()
 
     return write
+
+
+@dataclass
+class Call:
+    """What one call showed, under which configuration and settings."""
+
+    texts: list[str]
+    metadata: dict[str, Any]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self):
+        """Anonymous labels with the answers behind them, in the order shown."""
+        return self.metadata["labels"]
+
+
+class PlayedModel(BaseChatModel):
+    """Replies what `reply` returns for a call: a text, a message, or an error to raise."""
+
+    reply: Callable[[Call], str | AIMessage | Exception]
+    calls: list[Call] = []  # noqa: RUF012 - pydantic copies it
+
+    @property
+    def _llm_type(self):
+        return "played"
+
+    def _generate(self, messages, stop=None, run_manager=None, **settings):
+        raise NotImplementedError("rankers are asynchronous")
+
+    async def _agenerate(self, messages, stop=None, run_manager=None, **settings):
+        call = Call([str(message.text) for message in messages], dict(run_manager.metadata or {}), settings)
+        self.calls.append(call)
+        given = self.reply(call)
+        if isinstance(given, Exception):
+            raise given
+        usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+        message = AIMessage(given, usage_metadata=usage) if isinstance(given, str) else given
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@pytest.fixture
+def judge():
+    """Return a judge that replies as the given function says; its calls are in `judge.model.calls`."""
+    return lambda reply, timeout_s=5.0: Judge(PlayedModel(reply=reply), timeout_s)
+
+
+@pytest.fixture
+def work():
+    """Return a task with the given answers (a text, or an Option), in this order."""
+
+    def make(*answers, seed=0, limit=4000, task="How many apples are left?"):
+        options = tuple(
+            answer if isinstance(answer, Option) else Option(answer, f"One sees that it is so.\nAnswer: {answer}")
+            for answer in answers
+        )
+        config = {"metadata": {"agent": "principal", "task": "t"}}
+        return RankingTask(task, options, seed, limit, config, AnswerForm.of(task, "number"))
+
+    return make
 
 
 @pytest.fixture

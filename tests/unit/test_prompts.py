@@ -13,7 +13,7 @@ def test_variables_are_filled_in():
 
 
 def test_braces_in_a_value_stay_as_they_are():
-    assert '{"order": "A"}' in render("listwise_retry", problem='got {"order": "A"}', example="A>B", labels="A, B")
+    assert '{"order": "A"}' in render("retry", problem='got {"order": "A"}', reminder="Again.")
 
 
 def test_a_missing_or_unknown_variable_is_an_error():

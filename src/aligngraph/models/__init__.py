@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from aligngraph.models.structured import JsonReply, ask_json
     from aligngraph.models.usage import TokenCounts, usage_of
     from aligngraph.models.weights import KnownModel, ensure_weights, known_models, pull
+    from aligngraph.models.yes_no import YesNoReply, ask_yes_no, limit_reply
 
 __all__ = [
     "JsonReply",
@@ -23,11 +24,14 @@ __all__ = [
     "ScriptedChatModel",
     "ScriptedFailure",
     "TokenCounts",
+    "YesNoReply",
     "ask_json",
+    "ask_yes_no",
     "ensure_weights",
     "estimate_tokens",
     "input_limit",
     "known_models",
+    "limit_reply",
     "model_label",
     "open_model",
     "parse_spec",
@@ -46,6 +50,7 @@ _HOMES = {
     "structured": ("JsonReply", "ask_json"),
     "usage": ("TokenCounts", "usage_of"),
     "weights": ("KnownModel", "ensure_weights", "known_models", "pull"),
+    "yes_no": ("YesNoReply", "ask_yes_no", "limit_reply"),
 }
 
 

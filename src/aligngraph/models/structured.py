@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.runnables import Runnable, RunnableConfig
 
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A```[\w-]*\n(.*?)\n?```\Z", re.DOTALL)
 
 
@@ -67,7 +67,7 @@ def _constrained(
     settings: Mapping[str, object],
 ) -> "Runnable[Any, AIMessage] | None":
     """Return `model` bound to answer in JSON as text; None where it is asked by a tool call instead."""
-    if not _speaks_openai(model):
+    if not speaks_openai(model):
         return model.bind(**settings) if _has_no_tools(model) else None
     wanted = {"name": schema["title"], "schema": dict(schema), "strict": True}
     response_format = {"type": "json_schema", "json_schema": wanted}
@@ -78,7 +78,8 @@ def _constrained(
     return model.bind(extra_body=extra_body, **settings)
 
 
-def _speaks_openai(model: "BaseChatModel") -> bool:
+def speaks_openai(model: "BaseChatModel") -> bool:
+    """Return whether `model` is one of langchain-openai's or built on one, and so takes that protocol's parameters."""
     # By name: an import would cost a second where no model of the kind is in use.
     return any(base.__name__ == "BaseChatOpenAI" for base in type(model).__mro__)
 
@@ -106,8 +107,8 @@ async def _ask_with_tool(
 
 
 def _read(message: "AIMessage", schema: Mapping[str, Any]) -> JsonReply:
-    text = _sendable(str(message.text))
-    bare = _THOUGHT.sub("", text).strip()
+    text = sendable(str(message.text))
+    bare = THOUGHT.sub("", text).strip()
     fenced = _FENCE.match(bare)
     try:
         value = json.loads(fenced.group(1) if fenced else bare)
@@ -117,7 +118,7 @@ def _read(message: "AIMessage", schema: Mapping[str, Any]) -> JsonReply:
     return JsonReply(None if problem else value, text, message, problem)
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """Return the reply without lone surrogates, so that it can be shown to its model again."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

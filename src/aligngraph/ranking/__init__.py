@@ -1,22 +1,72 @@
-"""Rankers: ways of asking a principal which answer it prefers, without telling it who gave them."""
+"""Rankers: ways of asking a principal which answer it prefers, without telling it who gave them.
 
-from typing import Literal
+The names below load on first use: LangChain costs half a second that reading a team file need not pay.
+"""
 
-from aligngraph.ranking.contract import CallOutcome, Option, Preference, Ranker, RankingCall, RankingTask
-from aligngraph.ranking.listwise import ListwiseRanker
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-RankerName = Literal["listwise"]
-
-RANKERS: dict[RankerName, Ranker] = {"listwise": ListwiseRanker()}
+if TYPE_CHECKING:
+    from aligngraph.ranking.contract import CallOutcome, Option, Preference, Ranker, RankingCall, RankingTask
+    from aligngraph.ranking.human import HumanRanker
+    from aligngraph.ranking.judge import Judge
+    from aligngraph.ranking.listwise import ListwiseRanker
+    from aligngraph.ranking.opening import open_ranker
+    from aligngraph.ranking.pairwise import PairwiseRanker
+    from aligngraph.ranking.panel import PanelRanker, Seat
+    from aligngraph.ranking.pointwise import PointwiseRanker
+    from aligngraph.ranking.program import ProgramRanker
+    from aligngraph.ranking.reward_model import RewardModelRanker
+    from aligngraph.ranking.solver import SolverRanker
+    from aligngraph.ranking.specs import RankerName, RankerSpec, models_needed
+    from aligngraph.ranking.survival import SurvivalRanker
+    from aligngraph.ranking.verifier import VerifierRanker
 
 __all__ = [
-    "RANKERS",
     "CallOutcome",
+    "HumanRanker",
+    "Judge",
     "ListwiseRanker",
     "Option",
+    "PairwiseRanker",
+    "PanelRanker",
+    "PointwiseRanker",
     "Preference",
+    "ProgramRanker",
     "Ranker",
     "RankerName",
+    "RankerSpec",
     "RankingCall",
     "RankingTask",
+    "RewardModelRanker",
+    "Seat",
+    "SolverRanker",
+    "SurvivalRanker",
+    "VerifierRanker",
+    "models_needed",
+    "open_ranker",
 ]
+
+_HOMES = {
+    "contract": ("CallOutcome", "Option", "Preference", "Ranker", "RankingCall", "RankingTask"),
+    "human": ("HumanRanker",),
+    "judge": ("Judge",),
+    "listwise": ("ListwiseRanker",),
+    "opening": ("open_ranker",),
+    "pairwise": ("PairwiseRanker",),
+    "panel": ("PanelRanker", "Seat"),
+    "pointwise": ("PointwiseRanker",),
+    "program": ("ProgramRanker",),
+    "reward_model": ("RewardModelRanker",),
+    "specs": ("RankerName", "RankerSpec", "models_needed"),
+    "solver": ("SolverRanker",),
+    "survival": ("SurvivalRanker",),
+    "verifier": ("VerifierRanker",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

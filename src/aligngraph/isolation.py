@@ -5,6 +5,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from langgraph.errors import GraphBubbleUp
+
 CAUSE_CHARS = 500  # a provider's error can be a whole HTML page, and every checkpoint holds it
 Value = TypeVar("Value")
 
@@ -17,14 +19,20 @@ class Attempt(Generic[Value]):
     cause: str | None
 
 
-async def attempt(call: Awaitable[Value], timeout_s: float) -> Attempt[Value]:
+async def attempt(call: Awaitable[Value], timeout_s: float | None) -> Attempt[Value]:
     """Return the value of `call`, or the cause of its failure in one line.
 
-    Cancellation passes through: it stops the run and is no failure of the call.
+    Cancellation and LangGraph's interrupts pass through: they stop the run and are no failure of the call.
+
+    Args:
+        call: to be awaited.
+        timeout_s: seconds > 0 that it may take; None for any.
     """
     try:
         async with asyncio.timeout(timeout_s):
             return Attempt(await call, None)
+    except GraphBubbleUp:
+        raise
     except TimeoutError as error:
         return Attempt(None, _line(error) or f"no reply within {timeout_s:g} s")
     except Exception as error:  # noqa: BLE001 - whatever a provider raises is that call's failure, and its alone

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from aligngraph.nodes.isolation import attempt, describe_cause
+from aligngraph.isolation import attempt, describe_cause
 
 
 async def raise_(error):
