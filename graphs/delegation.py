@@ -14,8 +14,9 @@ from aligngraph.context import DelegationContext, StudioContext
 from aligngraph.models import model_label
 from aligngraph.nodes import Resources, deliver_answer, open_task, propose_candidates, rank_answers, update_policy
 from aligngraph.persistence import Location
+from aligngraph.roles import Agent, Principal
 from aligngraph.state import DelegationState, TaskInput
-from aligngraph.team import Agent, Principal, Team
+from aligngraph.team import Team
 
 DelegationGraph = CompiledStateGraph[DelegationState, DelegationContext, TaskInput, DelegationState]
 
@@ -90,4 +91,4 @@ def _label(agent: Agent) -> dict[str, Any]:
 
 def _label_principal(principal: Principal) -> dict[str, Any]:
     """Return what Studio shows beside the principal's node."""
-    return {"model": model_label(principal.model), "ranker": principal.ranker}
+    return {"judges": [{"model": judge.label, "ranker": judge.ranker.name} for judge in principal.judges]}

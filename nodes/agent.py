@@ -8,18 +8,19 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from aligngraph.answers import extract_answer
 from aligngraph.context import DelegationContext
+from aligngraph.isolation import Attempt, attempt
 from aligngraph.models import supports_seed, usage_of
-from aligngraph.nodes.isolation import Attempt, attempt
+from aligngraph.nodes.distinct import answer_form
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import NO_USAGE, price_usage
 from aligngraph.persistence import Candidate
 from aligngraph.persistence.tables import storable
 from aligngraph.prompts import render
 from aligngraph.randomness import sampling_seed
+from aligngraph.roles import Agent
 from aligngraph.state import PREVIEW_CHARS, CandidateState, DelegationState, Failure, StateUpdate, Usage
-from aligngraph.team import Agent, Team
+from aligngraph.team import Team
 
 NO_ANSWER = "no final answer in the text"
 
@@ -94,21 +95,24 @@ def _compose(state: DelegationState, strategy: str) -> list[AnyMessage]:
 
 def _ranked_answers(state: DelegationState) -> str:
     ranking = state["ranking"]
-    order = ranking["order"] if ranking else []
-    return "\n".join(f"{place}. {state['answers'][number]['answer']}" for place, number in enumerate(order, 1))
+    tiers = ranking["tiers"] if ranking else []
+    return "\n".join(
+        f"{place}. {state['answers'][number]['answer']}" for place, tier in enumerate(tiers, 1) for number in tier
+    )
 
 
 async def _draw(
     draw: _Draw, agent: Agent, resources: Resources, state: DelegationState, config: RunnableConfig
 ) -> Candidate:
     seed = sampling_seed(state["run"]["seed"], state["round"], agent.name, draw.sample)
+    form = answer_form(state["run"])
 
     async def ask() -> _Reply:
         model = await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
         options: dict[str, Any] = {"seed": seed} if supports_seed(model) else {}
         message = await model.ainvoke(draw.messages, _annotate(config, draw, agent, state), **options)
         text = storable(str(message.text))
-        return _Reply(text, extract_answer(text), price_usage(usage_of(message), agent.price))
+        return _Reply(text, form.extract(text), price_usage(usage_of(message), agent.price))
 
     return _to_candidate(draw, agent, await attempt(ask(), agent.timeout_s))
 

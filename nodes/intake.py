@@ -6,12 +6,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Literal
 from uuid import uuid4
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from aligngraph.answers import AnswerForm, AnswerKind
 from aligngraph.context import DelegationContext
 from aligngraph.errors import TaskError
 from aligngraph.models import estimate_tokens, input_limit, model_label
@@ -35,7 +37,7 @@ async def open_task(
     _refuse_long_task(state["messages"], team)
     await _open_models(resources)
     options = state.get("options") or TaskOptions()
-    run = _name_run(state, runtime, task)
+    run = _name_run(state, runtime, task, team.answers.kind)
     asked = describe_run(run["run_id"], state["messages"], domain, options, team, seed=run["seed"])
     async with resources.open_store() as store:
         stored, sums = await asyncio.gather(_start_run(store, asked, options), store.read_sums(domain))
@@ -51,7 +53,7 @@ async def open_task(
         candidates=Overwrite([]),
         answers=[],
         ranking=None,
-        agreed=None,
+        agreed={},
         principal_usage=NOTHING,
         outcome=None,
         weights={"before": weights, "after": weights},
@@ -65,7 +67,8 @@ def describe_run(
 ) -> Run:
     """Return the run as the store keeps it. What the models see makes its identity, not the task alone."""
     task, described = _last_words(messages), team.describe()
-    seen = json.dumps([described, [(message.type, str(message.text)) for message in messages]], sort_keys=True)
+    shown = [(message.type, str(message.text)) for message in messages]
+    seen = json.dumps([described, shown, options.get("kind")], sort_keys=True)
     return Run(
         run_id=run_id,
         domain=domain,
@@ -124,7 +127,7 @@ def _is_text(words: str) -> bool:
 def _refuse_long_task(messages: Sequence[AnyMessage], team: Team) -> None:
     characters = sum(len(str(message.text)) for message in messages)
     tokens = sum(estimate_tokens(str(message.text)) for message in messages)
-    for model in (*(agent.model for agent in team.agents), team.principal.model):
+    for model in (*(agent.model for agent in team.agents), *team.judging_models):
         if tokens > (limit := input_limit(model)):
             raise TaskError(
                 f"task of {characters:,} characters (about {tokens:,} tokens) is too long: "
@@ -137,20 +140,25 @@ async def _open_models(resources: Resources) -> None:
     team = resources.team
     for agent in team.agents:
         await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
-    for model in (team.principal.model, *team.principal.fallback):
+    for model in team.judging_models:
         await resources.open_model(model, temperature=0.0, timeout_s=team.principal.timeout_s)
 
 
-def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task: str) -> RunState:
+def _name_run(
+    state: DelegationState, runtime: Runtime[DelegationContext], task: str, kind: AnswerKind | Literal["auto"]
+) -> RunState:
     """Return the run's header. The first task of a thread has the thread's id, the next ones a number behind it."""
     execution, options = runtime.execution_info, state.get("options") or {}
     thread_id = (execution.thread_id if execution else None) or uuid4().hex
     number = state["run"]["number"] + 1 if "run" in state else 1
+    form = AnswerForm.of(task, options.get("kind", kind))
     return RunState(
         run_id=thread_id if number == 1 else f"{thread_id}.{number}",
         number=number,
         task=task,
         task_id=_task_id(task, options),
+        kind=form.kind,
+        guessed=form.guessed,
         seed=options.get("seed", fresh_seed()),
         started_at=time.time(),
     )

@@ -9,7 +9,7 @@ from langgraph.types import Command
 from aligngraph.context import DelegationContext
 from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, earned_anchor, read_competence, weigh_arms
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.votes import VoteTable, arm_of, count_first_votes, count_votes
+from aligngraph.nodes.votes import VoteTable, arm_of, count_first_votes, count_votes, place_of
 from aligngraph.persistence import Increment, Update
 from aligngraph.policy import (
     GameRules,
@@ -32,7 +32,7 @@ async def update_policy(
     context = DelegationContext.of(runtime.context)
     game, mode = context.game(resources.team), context.learning_mode(resources.team)
     if not state["answers"]:
-        weights = await _learn(state, {}, None, mode, resources)
+        weights = await _learn(state, {}, {}, mode, resources)
         return Command(update=StateUpdate(weights=weights), goto="answer")
     votes = count_votes(state["answers"], state["candidates"])
     played = _play(state, votes, game)
@@ -50,9 +50,7 @@ async def update_policy(
 def _play(state: DelegationState, votes: VoteTable, game: Game) -> RoundOutcome:
     answers, ranking = len(state["answers"]), state["ranking"]
     anchor = earned_anchor(state["learned"], answers) if game.anchor == "trust" else game.anchor
-    ranks = None
-    if ranking and ranking["order"]:
-        ranks = [ranking["order"].index(number) for number in range(answers)]
+    ranks = place_of(ranking["tiers"], answers) if ranking and ranking["tiers"] else None
     return play_round(
         votes.counts,
         ranking["preference"] if ranking else [[0.5]],
@@ -68,7 +66,7 @@ def _report(
     """Return the outcome in plain types; in shadow mode the plain vote decides and the game's choice is an alternative."""
     answers = [answer["answer"] for answer in state["answers"]]
     ranking = state["ranking"]
-    order = ranking["order"] if ranking else []
+    first = ranking["tiers"][0] if ranking and ranking["tiers"] else []
     return OutcomeState(
         chosen=played.majority if mode == "shadow" else played.chosen,
         posterior=played.posterior.tolist(),
@@ -77,7 +75,7 @@ def _report(
         alternatives={
             "delegation": answers[played.chosen],
             "majority": answers[played.majority],
-            "best_of_n": answers[order[0]] if order else None,
+            "best_of_n": answers[min(first)] if first else None,
             "single": {agent: answers[number] for agent, number in _own_majorities(state).items()},
         },
     )
@@ -113,21 +111,26 @@ def _own_majorities(state: DelegationState) -> dict[str, int]:
 
 def _losers(state: DelegationState, outcome: OutcomeState) -> list[str]:
     """Return the agents whose own majority is not the decision, if there is a ranking that they can be told."""
-    if not state["ranking"] or not state["ranking"]["order"]:
+    if not state["ranking"] or not state["ranking"]["tiers"]:
         return []
     return [agent for agent, number in _own_majorities(state).items() if number != outcome["chosen"]]
 
 
-def _agreement(state: DelegationState, played: RoundOutcome) -> float | None:
-    """Return what the votes alone think of the principal's first choice; None where it made none itself."""
+def _agreement(state: DelegationState, played: RoundOutcome) -> dict[str, float]:
+    """Return what the votes alone think of the first choice of the principal and of its judges, by arm."""
     ranking = state["ranking"]
-    if ranking is None or ranking["stand_in"] or not ranking["order"]:
-        return None
-    return float(played.unranked_posterior[ranking["order"][0]])
+    if ranking is None or ranking["stand_in"]:
+        return {}
+    first_choices = {PRINCIPAL: ranking["tiers"], **{judge["arm"]: judge["tiers"] for judge in ranking["judges"]}}
+    return {arm: float(played.unranked_posterior[tiers[0]].mean()) for arm, tiers in first_choices.items() if tiers}
 
 
 async def _learn(
-    state: DelegationState, payoffs: dict[str, float], agreed: float | None, mode: LearningMode, resources: Resources
+    state: DelegationState,
+    payoffs: dict[str, float],
+    agreed: dict[str, float],
+    mode: LearningMode,
+    resources: Resources,
 ) -> WeightsState:
     """Return the weights before and after the task as they are stored: whatever runs again, its first update counts."""
     answers = max(1, len(state["answers"]))
@@ -139,7 +142,7 @@ async def _learn(
         run_id=state["run"]["run_id"],
         round=SELF_ASSESSMENT,
         domain=state["domain"],
-        increments=(*_agent_increments(state, payoffs), *_principal_increment(agreed)),
+        increments=(*_agent_increments(state, payoffs), *_principal_increments(agreed)),
         result={"weights": weights},
     )
     async with resources.open_store() as store:
@@ -167,5 +170,5 @@ def _agent_increments(state: DelegationState, payoffs: dict[str, float]) -> list
     ]
 
 
-def _principal_increment(agreed: float | None) -> list[Increment]:
-    return [] if agreed is None else [Increment(arm=PRINCIPAL, kind="principal", payoff=agreed, count=1, failures=0)]
+def _principal_increments(agreed: dict[str, float]) -> list[Increment]:
+    return [Increment(arm=arm, kind="principal", payoff=paid, count=1, failures=0) for arm, paid in agreed.items()]

@@ -1,50 +1,35 @@
 """principal: ranks the distinct answers without knowing who gave them; when it fails, the votes stand alone."""
 
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from aligngraph.answers import group_answers
 from aligngraph.context import DelegationContext
-from aligngraph.models import estimate_tokens, input_limit, model_label
-from aligngraph.nodes.isolation import attempt
+from aligngraph.nodes.distinct import distinct_answers, merge_texts
+from aligngraph.nodes.judging import Case, Ranked, ask_principal
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.spending import NO_USAGE, add_usage, price_usage
-from aligngraph.nodes.votes import current_candidates
+from aligngraph.nodes.spending import add_usage
 from aligngraph.persistence import PolicyStore
 from aligngraph.persistence.tables import storable
-from aligngraph.randomness import sampling_seed
-from aligngraph.ranking import RANKERS, Option, Preference, RankingCall, RankingTask
-from aligngraph.state import AnswerState, CandidateState, DelegationState, RankingState, StateUpdate, Usage
-from aligngraph.team import Principal
+from aligngraph.ranking import RankingCall
+from aligngraph.state import AnswerState, DelegationState, JudgeState, RankingState, StateUpdate, Usage
 
-INSTRUCTION_TOKENS = 600  # the ranker's own text, a second ask and the reply
-CHARACTERS_PER_TOKEN = 3
-LEAST_SOLUTION_CHARS = 200
-MOST_SOLUTION_CHARS = 4000
-
-
-@dataclass(frozen=True)
-class _Ranked:
-    """A preference, the label of the model that gave it, what all calls used, what went wrong before or with it."""
-
-    preference: Preference
-    model: str
-    stand_in: bool
-    usage: Usage
-    problems: list[str]
+LEAST_COMPARABLE = 2
 
 
 class _Verdict(TypedDict):
-    """What is stored of a round, so that it is asked for once: the answers that were ranked, the ranking, its problems."""
+    """What is stored of a round, so that it is asked for once.
 
+    `found` are the answers as they were compared without a model, `answers` those that were ranked; `ranking` is None
+    where a model found that all are one.
+    """
+
+    found: list[AnswerState]
     answers: list[AnswerState]
-    ranking: RankingState
+    ranking: RankingState | None
+    usage: Usage
     problems: list[str]
 
 
@@ -52,97 +37,70 @@ async def rank_answers(
     state: DelegationState, runtime: Runtime[DelegationContext], config: RunnableConfig, *, resources: Resources
 ) -> StateUpdate:
     """Return the distinct answers and the principal's ranking of them; with fewer than two there is nothing to rank."""
-    answers = _distinct_answers(current_candidates(state["candidates"]))
-    if len(answers) < 2:  # noqa: PLR2004 - a comparison takes two
-        return StateUpdate(answers=answers, ranking=None)
+    found = await distinct_answers(state)
+    if len(found) < LEAST_COMPARABLE:
+        return StateUpdate(answers=found, ranking=None)
     async with resources.open_store() as store:
-        verdict = await _recall(state, answers, store)
+        verdict = await _recall(state, found, store)
         if verdict is None:
-            work = await _describe(state, answers, store, config)
-            verdict = _report(await _rank(resources, work), answers, resources.team.principal)
+            verdict = await _judge(state, found, store, config, resources)
             await store.record_ranking(state["run"]["run_id"], state["round"], dict(verdict))
-    ranking = verdict["ranking"]
-    runtime.stream_writer({"event": "ranking", "order": [answers[number]["answer"] for number in ranking["order"]]})
-    spent = add_usage([state["principal_usage"], ranking["usage"]])
+            verdict = await _recall(state, found, store) or verdict  # of two at once, the first one's
+    answers, ranking = verdict["answers"], verdict["ranking"]
+    order = [answers[number]["answer"] for tier in (ranking["tiers"] if ranking else []) for number in tier]
+    runtime.stream_writer({"event": "ranking", "order": order})
+    spent = add_usage([state["principal_usage"], verdict["usage"]])
     return StateUpdate(answers=answers, ranking=ranking, principal_usage=spent, problems=verdict["problems"])
 
 
-def _distinct_answers(candidates: list[CandidateState]) -> list[AnswerState]:
-    return [
-        AnswerState(answer=group.answer, candidates=[candidates[member]["id"] for member in group.members])
-        for group in group_answers([candidate["answer"] for candidate in candidates])
-    ]
-
-
-async def _recall(state: DelegationState, answers: list[AnswerState], store: PolicyStore) -> _Verdict | None:
+async def _recall(state: DelegationState, found: list[AnswerState], store: PolicyStore) -> _Verdict | None:
     """Return the verdict that an interrupted run has paid for, None if there is none on these very answers."""
     stored = await store.read_ranking(state["run"]["run_id"], state["round"])
-    return cast("_Verdict", stored) if stored and stored.get("answers") == answers else None
+    return cast("_Verdict", stored) if stored and stored.get("found") == found else None
 
 
-async def _describe(
-    state: DelegationState, answers: list[AnswerState], store: PolicyStore, config: RunnableConfig
-) -> RankingTask:
-    """Return what is to be ranked, each answer shown by its first candidate in seed order."""
-    run = state["run"]
-    texts = await store.read_texts(run["run_id"])
-    metadata = {"agent": "principal", "task": run["task_id"], "round": state["round"]}
-    return RankingTask(
-        task=run["task"],
-        options=tuple(Option(answer["answer"], texts[answer["candidates"][0]]) for answer in answers),
-        seed=sampling_seed(run["seed"], state["round"], "principal"),
-        max_solution_chars=MOST_SOLUTION_CHARS,
-        config=merge_configs(config, {"metadata": metadata}),
+async def _judge(
+    state: DelegationState, found: list[AnswerState], store: PolicyStore, config: RunnableConfig, resources: Resources
+) -> _Verdict:
+    texts = await store.read_texts(state["run"]["run_id"])
+    merged = await merge_texts(state, found, resources, config)
+    verdict = _Verdict(found=found, answers=merged.answers, ranking=None, usage=merged.usage, problems=merged.problems)
+    if len(merged.answers) < LEAST_COMPARABLE:
+        return verdict
+    ranked = await ask_principal(Case(resources, state, merged.answers, texts, config))
+    ranking = _report(ranked)
+    return _Verdict(
+        **{
+            **verdict,
+            "ranking": ranking,
+            "usage": add_usage([merged.usage, ranking["usage"]]),
+            "problems": [*merged.problems, *ranked.problems],
+        }
     )
 
 
-async def _rank(resources: Resources, work: RankingTask) -> _Ranked:
-    """Return the first preference that the principal or one of its stand-ins gives, else none at all."""
-    principal = resources.team.principal
-    problems: list[str] = []
-    failed: list[Usage] = []
-    for number, spec in enumerate((principal.model, *principal.fallback)):
-        model = await resources.open_model(spec, temperature=0.0, timeout_s=principal.timeout_s)
-        asked = replace(work, max_solution_chars=_room(model, work))
-        ended = await attempt(RANKERS[principal.ranker].rank(model, asked), principal.timeout_s)
-        if ended.value is not None:
-            price = principal.price if number == 0 else None  # what a stand-in costs is not known
-            usage = add_usage([*failed, *(price_usage(call.usage, price) for call in ended.value.calls)])
-            told = [*problems, *_unusable(ended.value)]
-            return _Ranked(ended.value, model_label(spec), number > 0, usage, told)
-        failed.append(NO_USAGE)
-        problems.append(f"principal {model_label(spec)} failed: {ended.cause}")
-    problems.append("no principal is left: decided by the votes alone")
-    nothing = Preference.none(len(work.options))
-    return _Ranked(nothing, model_label(principal.model), stand_in=False, usage=add_usage(failed), problems=problems)
-
-
-def _room(model: BaseChatModel, work: RankingTask) -> int:
-    """Return how many characters of each solution the model can read beside the task and the instructions."""
-    free_tokens = input_limit(model) - estimate_tokens(work.task) - INSTRUCTION_TOKENS
-    each = free_tokens / len(work.options) * CHARACTERS_PER_TOKEN
-    return int(min(max(each, LEAST_SOLUTION_CHARS), MOST_SOLUTION_CHARS))
-
-
-def _unusable(preference: Preference) -> list[str]:
-    last = preference.calls[-1]
-    return [f"principal gave no usable ranking: {last.problem}"] if last.outcome == "unusable" else []
-
-
-def _report(ranked: _Ranked, answers: list[AnswerState], principal: Principal) -> _Verdict:
+def _report(ranked: Ranked) -> RankingState:
     preference = ranked.preference
-    ranking = RankingState(
-        ranker=principal.ranker,
+    return RankingState(
+        ranker=ranked.ranker,
         model=ranked.model,
         stand_in=ranked.stand_in,
-        order=list(preference.order),
+        tiers=[list(tier) for tier in preference.tiers],
+        judges=[JudgeState(arm=arm, tiers=[list(tier) for tier in own.tiers]) for arm, own in ranked.judges.items()],
+        shares_model_with=ranked.shares_model_with,
         preference=[list(row) for row in preference.matrix],
         abstained=list(preference.abstained),
         calls=[_audit(call) for call in preference.calls],
         usage=ranked.usage,
     )
-    return _Verdict(answers=answers, ranking=ranking, problems=ranked.problems)
 
 
-def _audit(call: RankingCall) -> dict[str, Any]:
-    return {"labels": call.labels, "verdict": storable(call.verdict), "outcome": call.outcome, "problem": call.problem}
+def _audit(call: RankingCall) -> dict[str, object]:
+    return {
+        "labels": call.labels,
+        "verdict": storable(call.verdict),
+        "outcome": call.outcome,
+        "order": list(call.order),
+        "score": call.score,
+        "problem": storable(call.problem) if call.problem else None,
+    }

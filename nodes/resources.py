@@ -9,7 +9,8 @@ from langchain_core.language_models import BaseChatModel
 
 from aligngraph.models import ModelSpec, open_model
 from aligngraph.persistence import Location, PolicyStore
-from aligngraph.team import Model, Team
+from aligngraph.roles import Model
+from aligngraph.team import Team
 
 
 @dataclass(frozen=True)

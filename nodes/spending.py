@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from aligngraph.models import TokenCounts
+from aligngraph.roles import Price
 from aligngraph.state import Usage
-from aligngraph.team import Price
 
 NO_USAGE = Usage(calls=1, prompt_tokens=0, completion_tokens=0, cost=None)
 NOTHING = Usage(calls=0, prompt_tokens=0, completion_tokens=0, cost=0.0)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from aligngraph.answers import equivalence_key
 from aligngraph.state import AnswerState, CandidateState
 
 
@@ -48,11 +47,17 @@ def count_first_votes(answers: list[AnswerState], candidates: list[CandidateStat
     return _tabulate(answers, first, others=True)
 
 
+def place_of(tiers: list[list[int]], answers: int) -> list[int]:
+    """Return the place of each answer in a ranking, 0 for the best tier; those in no tier come last."""
+    places = {number: place for place, tier in enumerate(tiers) for number in tier}
+    return [places.get(number, len(tiers)) for number in range(answers)]
+
+
 def _tabulate(answers: list[AnswerState], candidates: list[CandidateState], *, others: bool) -> VoteTable:
-    columns = {equivalence_key(answer["answer"]): number for number, answer in enumerate(answers)}
-    width = len(columns) + others
+    columns = {spelling: number for number, answer in enumerate(answers) for spelling in answer["spellings"]}
+    width = len(answers) + others
     rows: dict[str, list[int]] = {}
     for candidate in candidates:
         row = rows.setdefault(arm_of(candidate), [0] * width)
-        row[columns.get(equivalence_key(str(candidate["answer"])), width - 1)] += 1
+        row[columns.get(str(candidate["answer"]), width - 1)] += 1
     return VoteTable(tuple(rows), tuple(map(tuple, rows.values())))

@@ -7,14 +7,15 @@ if TYPE_CHECKING:
     from aligngraph.chat_model import AlignChatModel
     from aligngraph.context import DelegationContext
     from aligngraph.decision import Decision
-    from aligngraph.errors import AlignGraphError, DelegationFailedError
+    from aligngraph.errors import AlignGraphError, DelegationFailedError, ReviewPendingError
     from aligngraph.graphs.delegation import build_delegation
+    from aligngraph.roles import Agent, Price, Principal
     from aligngraph.session import Session, aask, ask, open_session
-    from aligngraph.team import Agent, Game, Learning, Price, Principal, Team
+    from aligngraph.team import Game, Learning, Team
 
 # Where each public name lives; it is imported when first used, since LangChain takes a second to import.
 _HOMES = {
-    "Agent": "aligngraph.team",
+    "Agent": "aligngraph.roles",
     "AlignChatModel": "aligngraph.chat_model",
     "AlignGraphError": "aligngraph.errors",
     "Decision": "aligngraph.decision",
@@ -22,8 +23,9 @@ _HOMES = {
     "DelegationFailedError": "aligngraph.errors",
     "Game": "aligngraph.team",
     "Learning": "aligngraph.team",
-    "Price": "aligngraph.team",
-    "Principal": "aligngraph.team",
+    "Price": "aligngraph.roles",
+    "Principal": "aligngraph.roles",
+    "ReviewPendingError": "aligngraph.errors",
     "Session": "aligngraph.session",
     "Team": "aligngraph.team",
     "aask": "aligngraph.session",
@@ -43,6 +45,7 @@ __all__ = [
     "Learning",
     "Price",
     "Principal",
+    "ReviewPendingError",
     "Session",
     "Team",
     "aask",

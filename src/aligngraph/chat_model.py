@@ -19,7 +19,8 @@ class AlignChatModel(BaseChatModel):
     """A chat model whose every reply is a team's decision, so that `prompt | AlignChatModel(team=...) | parser` works.
 
     The reply's text is the winning solution. `response_metadata["decision"]` holds the audit, `usage_metadata` the
-    tokens of all agents and the principal together.
+    tokens of all agents and the principal together. A team whose principal is a person raises ReviewPendingError, which
+    names the run to review.
 
     Attributes:
         team: a team, or the path of a team file; by default ALIGNGRAPH_TEAM, else the built-in team.

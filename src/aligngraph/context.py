@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from aligngraph.errors import UsageError
-from aligngraph.team import Game, LearningMode, Team, nearest
+from aligngraph.roles import nearest
+from aligngraph.team import Game, LearningMode, Team
 
 
 def _setting(description: str, **limits: Any) -> Any:  # noqa: ANN401 - as pydantic's own Field

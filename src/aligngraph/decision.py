@@ -54,6 +54,8 @@ class Ranking(_Part):
 
     Attributes:
         order: answers, best first; empty when it abstained, failed, or had nothing to compare.
+        ties: answers that share a place; their sequence in `order` means nothing.
+        shares_model_with: agents that the model of a judge works for, too.
         preference: `[K, K]` in the order of the decision's answers, the probability that one is preferred to another.
         abstained: answers about which it said nothing.
         calls: labels shown, verdict, outcome and problem of every call.
@@ -62,6 +64,8 @@ class Ranking(_Part):
     ranker: str
     model: str
     order: list[str]
+    ties: list[list[str]]
+    shares_model_with: list[str]
     preference: list[list[float]]
     abstained: list[str]
     calls: list[dict[str, Any]]
@@ -126,6 +130,7 @@ class Decision(_Part):
         status: `degraded` when something failed on the way (see `problems`), `failed` when there is no answer.
         answer: the short final answer; None when the run failed.
         text: the whole solution that stands for it: of its class the one shown to the principal.
+        kind: how answers were read and compared; `kind_guessed` where it was guessed from the task.
         seconds: wall time of the run.
     """
 
@@ -135,6 +140,8 @@ class Decision(_Part):
     answer: str | None
     text: str | None
     domain: str
+    kind: str
+    kind_guessed: bool
     seed: int
     candidates: list[Candidate]
     answers: list[Answer]

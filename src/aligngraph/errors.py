@@ -10,6 +10,7 @@ AlignGraphError                 exit status 1
 │   │   └── DownloadError       weights could not be fetched or have the wrong hash
 │   └── StoreError              a database cannot be opened, read or written; says which file
 ├── DelegationFailedError       no agent answered; carries every cause
+├── ReviewPendingError          a run waits for a person's ranking; carries its id and what is to be ranked
 └── ScriptError                 a scripted model was asked for something its script does not hold
 
 A message says what was got, what is allowed and what to do, its first line standing alone.
@@ -74,6 +75,22 @@ class DelegationFailedError(AlignGraphError):
         super().__init__(message)
         self.causes = tuple(causes)
         self.decision = decision
+
+
+class ReviewPendingError(AlignGraphError):
+    """A run waits for a person's ranking, and goes on when it gets one; nothing that was paid for is lost.
+
+    Attributes:
+        run_id: the run.
+        review: what is asked, plain JSON: `id`, `kind`, `task`, `solutions` by anonymous label, `form` of the reply, and
+            `problem`: why the last reply could not be used, or None.
+    """
+
+    def __init__(self, run_id: str, review: Mapping[str, Any]) -> None:
+        problem = f"{review['problem']}; " if review.get("problem") else ""
+        super().__init__(f"{problem}run {run_id} waits for a person's ranking: aligngraph review {run_id}")
+        self.run_id = run_id
+        self.review = review
 
 
 class ScriptError(AlignGraphError):

@@ -13,24 +13,29 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import Command
 from pydantic import ValidationError
 
 from aligngraph.context import DelegationContext
 from aligngraph.decision import Decision
-from aligngraph.errors import StoreError, UsageError
+from aligngraph.errors import ReviewPendingError, StoreError, UsageError
 from aligngraph.graphs.delegation import DelegationGraph, wire_delegation
 from aligngraph.nodes import Resources
 from aligngraph.nodes.answer import failure_of
 from aligngraph.nodes.intake import describe_run, differences
 from aligngraph.persistence import Location, PolicyStore, Run, open_checkpointer, prune_checkpoints
+from aligngraph.persistence.tables import storable
 from aligngraph.state import DEFAULT_DOMAIN, TaskInput, TaskOptions
 from aligngraph.sync_door import run_blocking
 from aligngraph.team import Team
 
 Task = str | Sequence[AnyMessage]
 Event = Mapping[str, Any]
+Review = Mapping[str, Any]
+Start = TaskInput | Command[str] | None  # None takes up the task under way in the thread
 _RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 SUPERSTEPS_PER_ROUND, OTHER_SUPERSTEPS = 3, 5
+ANSWERED_MEANWHILE = "somebody else has replied in the meantime, and this is what is asked now"
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class Session:
             TaskError: the task is empty or longer than a model of the team reads.
             UsageError: a model cannot be opened, or the run id belongs to another task, domain, seed or team.
             DelegationFailedError: no agent gave an answer; carries every cause and the audit.
+            ReviewPendingError: the run waits for a person's ranking; see `answer_review`.
         """
         messages: list[AnyMessage] = [HumanMessage(task)] if isinstance(task, str) else list(task)
         given = TaskInput(messages=messages, domain=domain or DEFAULT_DOMAIN, options=options or TaskOptions())
@@ -84,6 +90,53 @@ class Session:
             under_way = bool(stored and (await self.graph.aget_state(settings)).next)
         return await self._run_to_end(None if under_way else given, settings, context, on_event)
 
+    async def pending_review(self, run_id: str) -> Review:
+        """Return what a person is asked to rank in that run: an `aligngraph.ranking.human.RankingRequest` and its `id`.
+
+        Raises:
+            UsageError: there is no such run, it belongs to another team, or it waits for no ranking.
+        """
+        await self._find_own_run(run_id)
+        review = await self._find_review(run_id)
+        if review is None:
+            raise UsageError(f"run {run_id!r} waits for no ranking: it has ended, is under way, or was interrupted")
+        return review
+
+    async def answer_review(
+        self,
+        run_id: str,
+        order: str,
+        *,
+        review_id: str | None = None,
+        context: DelegationContext | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        config: RunnableConfig | None = None,
+    ) -> Decision:
+        """Return the decision of a run that waited for a person's ranking; of one that has ended, the decision it has.
+
+        Args:
+            run_id: the run.
+            order: the ranking, in the form that the review names.
+            review_id: the `id` of the review that was looked at: the order counts for no other. By default the one that
+                is pending.
+            context: as it was given to `ask`; a checkpoint does not hold it.
+            on_event: as in `ask`.
+            config: as in `ask`.
+
+        Raises:
+            UsageError: there is no such run, it belongs to another team, or it waits for no ranking.
+            ReviewPendingError: the order cannot be used, which the review's `problem` explains; it was for another
+                review; or another round is to be ranked.
+        """
+        stored = await self._find_own_run(run_id)
+        if stored.decision is not None:
+            return await self._recall(run_id, stored.decision)
+        review = await self.pending_review(run_id)
+        if review_id not in {None, review["id"]}:
+            raise ReviewPendingError(run_id, {**review, "problem": ANSWERED_MEANWHILE})
+        reply: Command[str] = Command(resume={review["id"]: storable(order)})
+        return await self._run_to_end(reply, merge_configs(config, self._settings(run_id, context)), context, on_event)
+
     async def stop(self) -> None:
         """Cancel the tasks of this session that other coroutines still wait for, and let them end."""
         others = self._asking - {asyncio.current_task()}
@@ -93,20 +146,23 @@ class Session:
 
     async def _run_to_end(
         self,
-        given: TaskInput | None,
+        given: Start,
         settings: RunnableConfig,
         context: DelegationContext | None,
         on_event: Callable[[Event], None] | None,
     ) -> Decision:
-        """Return the decision; a run that ends without one is marked as such, whatever ended it."""
+        """Return the decision; a run that ends without one is marked as such, unless it waits for a person."""
         run_id = settings["configurable"]["thread_id"]
         with self._under_way():
             async with AsyncExitStack() as on_failure:
                 on_failure.push_async_callback(self._close_failed_run, run_id)
-                decision = await self._run(given, settings, context, on_event)
+                audit = await self._run(given, settings, context, on_event)
+                review = None if audit else await self._find_review(run_id)
                 on_failure.pop_all()
+            if review is not None:
+                raise ReviewPendingError(run_id, review)
             await prune_checkpoints(self.checkpointer, run_id)
-        return decision
+        return Decision.model_validate(audit)
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -133,6 +189,21 @@ class Session:
             )
         return stored
 
+    async def _find_own_run(self, run_id: str) -> Run:
+        """Return the run of that id, refused where it is another team's."""
+        _refuse_strange_name(run_id)
+        stored = await self.store.read_run(run_id)
+        if stored is None:
+            raise UsageError(f"no run {run_id!r} in this database: name the one that it was asked with")
+        if stored.team != self.team.describe():
+            raise UsageError(f"run {run_id!r} belongs to another team: name the one that it was asked with")
+        return stored
+
+    async def _find_review(self, run_id: str) -> Review | None:
+        """Return what waits for a person in the run's last checkpoint."""
+        state = await self.graph.aget_state(RunnableConfig(configurable={"thread_id": run_id}))
+        return next(({"id": waiting.id, **waiting.value} for waiting in state.interrupts), None)
+
     async def _recall(self, run_id: str, audit: Mapping[str, Any]) -> Decision:
         await prune_checkpoints(self.checkpointer, run_id)  # which a crash may have prevented
         try:
@@ -154,12 +225,12 @@ class Session:
 
     async def _run(
         self,
-        given: TaskInput | None,
+        given: Start,
         settings: RunnableConfig,
         context: DelegationContext | None,
         on_event: Callable[[Event], None] | None,
-    ) -> Decision:
-        """Return the decision on `given`, or on the task under way in the thread where it is None."""
+    ) -> dict[str, Any]:
+        """Return the audit of the decision, empty where the run stopped for a person."""
         audit: dict[str, Any] = {}
         async for part in self.graph.astream(
             given,
@@ -173,7 +244,7 @@ class Session:
                 audit = part["data"].get("decision") or audit
             elif part["type"] == "custom" and on_event is not None:
                 on_event(part["data"])
-        return Decision.model_validate(audit)
+        return audit
 
     def _settings(self, run_id: str, context: DelegationContext | None) -> RunnableConfig:
         rounds = DelegationContext.of(context).game(self.team).max_rounds

@@ -10,6 +10,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from aligngraph.answers import AnswerKind
+
 PREVIEW_CHARS = 160
 DEFAULT_DOMAIN = "general"
 
@@ -28,20 +30,24 @@ class Usage(TypedDict):
 class TaskOptions(TypedDict, total=False):
     """How one task is to be run.
 
-    `seed` makes a run repeatable; `task_id` names the task for recorded and scripted models.
+    `seed` makes a run repeatable; `task_id` names the task for recorded and scripted models; `kind` says what an answer
+    looks like, where it is another kind than the team's.
     """
 
     seed: int
     task_id: str
+    kind: AnswerKind
 
 
 class RunState(TypedDict):
-    """One task of a thread; `number` counts the thread's tasks from 1."""
+    """One task of a thread; `number` counts the thread's tasks from 1, `guessed` says that nobody named the kind."""
 
     run_id: str
     number: int
     task: str
     task_id: str
+    kind: AnswerKind
+    guessed: bool
     seed: int
     started_at: float
 
@@ -63,23 +69,38 @@ class CandidateState(TypedDict):
 
 
 class AnswerState(TypedDict):
-    """One distinct answer of the current round, with the ids of its candidates; the first is shown to the principal."""
+    """One distinct answer of the current round.
+
+    `candidates` are the ids of those that give it now, the first of which is shown to the principal; `spellings` is how
+    any candidate of any round wrote it.
+    """
 
     answer: str
     candidates: list[str]
+    spellings: list[str]
+
+
+class JudgeState(TypedDict):
+    """What one judge of a panel put first: the tiers of its own preference, under the arm that learns from it."""
+
+    arm: str
+    tiers: list[list[int]]
 
 
 class RankingState(TypedDict):
     """What the principal said, or `model` in its stead where `stand_in`.
 
-    `order` holds numbers of answers, best first; `calls` is the audit of every call of this model, while `usage` counts
-    those of models that failed before it, too.
+    `tiers` holds numbers of answers, the best tier first, those of one tier tied; `judges` what each said where there are
+    several; `calls` is the audit of every call, while `usage` counts those of models that failed before, too;
+    `shares_model_with` names the agents that a judge's model works for, too.
     """
 
     ranker: str
     model: str
     stand_in: bool
-    order: list[int]
+    tiers: list[list[int]]
+    judges: list[JudgeState]
+    shares_model_with: list[str]
     preference: list[list[float]]
     abstained: list[int]
     calls: list[dict[str, Any]]
@@ -99,7 +120,7 @@ class LearnedState(TypedDict):
     """What earlier tasks taught, read once when the run begins so that a resumed run decides as the first would."""
 
     arms: dict[str, ArmRecord]
-    principal: ArmRecord
+    principals: dict[str, ArmRecord]
 
 
 class OutcomeState(TypedDict):
@@ -137,7 +158,8 @@ class DelegationState(TypedDict):
     """Everything that nodes share; `run` is absent before a thread's first task.
 
     `decision` is the audit of the run, the last of `messages` the answer. `agreed` is what the votes of round 1 alone
-    think of the principal's first choice, in [0, 1]: None where it made none, or where a stand-in ranked.
+    think of the first choice of the principal and of each judge of its panel, in [0, 1], by arm; those that made none, or
+    that a stand-in ranked for, are not in it.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -149,7 +171,7 @@ class DelegationState(TypedDict):
     candidates: Annotated[list[CandidateState], merge_candidates]
     answers: list[AnswerState]
     ranking: RankingState | None
-    agreed: float | None
+    agreed: dict[str, float]
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState
@@ -169,7 +191,7 @@ class StateUpdate(TypedDict, total=False):
     candidates: Any  # a list, or Overwrite
     answers: list[AnswerState]
     ranking: RankingState | None
-    agreed: float | None
+    agreed: dict[str, float]
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState

@@ -1,13 +1,22 @@
-"""An OpenAI-compatible server of the tests' own, which counts what it is asked."""
+"""Servers that tests start: an OpenAI-compatible one of their own, which counts what it is asked, and LangGraph's."""
 
 import json
+import os
 import re
+import shutil
+import socket
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
 SOLUTION = re.compile(r"Solution (\w+)\n--- \w+ ---\n.*?Answer: (\S+)\n", re.DOTALL)
 
 
@@ -80,3 +89,98 @@ def serving():
 def openai_server():
     with serving() as server:
         yield server
+
+
+STUDIO_TEAM = """
+[[agents]]
+name = "careful"
+model = "scripted:script.jsonl"
+strategies = ["direct", "step_by_step"]
+
+[[agents]]
+name = "quick"
+model = "scripted:script.jsonl"
+samples = 1
+
+[principal]
+model = "scripted:script.jsonl"
+"""
+STUDIO_SCRIPT = (
+    {"agent": "careful", "text": "Six sevens.\nAnswer: 42"},
+    {"agent": "quick", "text": "A guess.\nAnswer: 41"},
+    {"agent": "principal", "text": '{"order": "{label:42}>{label:41}"}'},
+)
+
+
+@dataclass(frozen=True)
+class StudioServer:
+    """A running `langgraph dev`, with what it has printed so far."""
+
+    folder: Path
+    port: int
+    printed: list[str] = field(default_factory=list)
+    started: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def db(self):
+        return str(self.folder / "db")
+
+    @property
+    def text(self):
+        return re.sub(r"\x1b\[\d+m", "", "".join(self.printed))
+
+    def listen(self, output):
+        for line in output:
+            self.printed.append(line)
+            if "Application started up" in line:
+                self.started.set()
+        self.started.set()
+
+
+@contextmanager
+def running(server, environment):
+    command = [BIN / "langgraph", "dev", "--no-browser", "--no-reload", "--port", str(server.port)]
+    with subprocess.Popen(
+        command, cwd=server.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        listener = threading.Thread(target=server.listen, args=[process.stdout])
+        listener.start()
+        try:
+            assert server.started.wait(60), server.text
+            assert process.poll() is None, server.text
+            yield server
+        finally:
+            process.terminate()
+            listener.join()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """Start the server as `make studio` does, in a folder of its own: it keeps its state in the current one."""
+    folder = tmp_path_factory.mktemp("studio")
+    shutil.copy(ROOT / "langgraph.json", folder)
+    (folder / "team.toml").write_text(STUDIO_TEAM)
+    (folder / "script.jsonl").write_text("".join(json.dumps(row) + "\n" for row in STUDIO_SCRIPT))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        server = StudioServer(folder, probe.getsockname()[1])
+    settings = {"ALIGNGRAPH_TEAM": "team.toml", "ALIGNGRAPH_DB": server.db, "LANGSMITH_TRACING": "false"}
+    with running(server, {**os.environ, "LANGGRAPH_CLI_NO_ANALYTICS": "1", **settings}):
+        yield server
+
+
+@pytest.fixture
+async def client(server):
+    from langgraph_sdk import get_client
+
+    async with get_client(url=server.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def thread(client):
+    return (await client.threads.create())["thread_id"]

@@ -6,7 +6,8 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import ValidationError
 
 from aligngraph.errors import TeamError
-from aligngraph.team import Agent, Team
+from aligngraph.roles import Agent
+from aligngraph.team import Team
 
 ONE_AGENT = '[[agents]]\nname = "careful"\nmodel = "scripted:script.jsonl"\n'
 PRINCIPAL = '[principal]\nmodel = "scripted:script.jsonl"\n'
@@ -26,7 +27,7 @@ def test_all_but_one_agent_and_the_principal_is_optional():
         60,
         None,
     )
-    assert (team.principal.ranker, team.principal.fallback) == ("listwise", ())
+    assert (team.principal.ranker.name, team.principal.fallback) == ("listwise", ())
     assert (team.game.step_size, team.game.anchor, team.game.smoothing) == (1.0, "trust", 0.5)
     assert (team.game.max_steps, team.game.max_rounds, team.learning.mode) == (200, 1, "on")
 

@@ -33,6 +33,14 @@ Database = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Rankers = Annotated[
+    list[str] | None,
+    typer.Option(help="A ranker's name, or a table as in a team file; may be repeated. Default: the principal's own."),
+]
+TrialSeed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of places and labels.")]
+RESULTS = (
+    "Where to write the results; what is known so far lies beside it (.jsonl), and the same command goes on from it."
+)
 
 
 def _read_stdin() -> str:
@@ -81,6 +89,24 @@ def ask(
 
 
 @app.command()
+def review(
+    run: Annotated[str, typer.Argument(help="Name of a run that waits for a person's ranking.")],
+    team: TeamFile = None,
+    db: Database = None,
+    order: Annotated[
+        str | None, typer.Option(help="The ranking, best first, as in 'B>A'. Default: asks for it.")
+    ] = None,
+    *,
+    json: AsJson = False,
+) -> None:
+    """Rank the solutions of a run whose principal is a person, and let it go on."""
+    from aligngraph.cli.review import WaitingRun, ask_person, hand_in_once
+
+    waiting = WaitingRun(run, team, db)
+    raise typer.Exit(ask_person(waiting, as_json=json) if order is None else hand_in_once(waiting, order, as_json=json))
+
+
+@app.command()
 def init(
     path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("team.toml"),
     *,
@@ -93,11 +119,19 @@ def init(
 
 
 @app.command()
-def doctor(team: TeamFile = None, db: Database = None, *, json: AsJson = False) -> None:
+def doctor(
+    team: TeamFile = None,
+    db: Database = None,
+    *,
+    principal: Annotated[
+        bool, typer.Option("--principal", help="Only measure, on twelve items, whether the principal is fit to judge.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
     """Check the team file, keys, servers and database, and try the principal on one easy pair."""
-    from aligngraph.cli.doctor import examine
+    from aligngraph.cli.doctor import examine, examine_principal
 
-    raise typer.Exit(examine(team, db, as_json=json))
+    raise typer.Exit(examine_principal(team, as_json=json) if principal else examine(team, db, as_json=json))
 
 
 @policy_app.command("show")
@@ -149,6 +183,44 @@ def bench_speed(
     from aligngraph.bench.speed import run_speed
 
     run_speed(output, repeats, cold=cold)
+
+
+@bench_app.command("attack")
+def bench_attack(
+    team: TeamFile = None,
+    ranker: Rankers = None,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Pairs of an attack and an item, for each ranker; 540 are all.")
+    ] = 135,
+    seed: TrialSeed = 0,
+    output: Annotated[Path, typer.Option(help=RESULTS)] = Path("attack.json"),
+    *,
+    undefended: Annotated[
+        bool, typer.Option("--undefended", help="Attack a plain prompt without defences as well.")
+    ] = False,
+) -> None:
+    """Measure how often hostile candidates talk the principal into preferring them."""
+    from aligngraph.cli.attack import AttackTrial, attack
+
+    attack(team, AttackTrial(ranker or (), undefended, limit, seed, output))
+
+
+@bench_app.command("rankers")
+def bench_rankers(
+    data: Annotated[Path, typer.Option(envvar="ALIGNGRAPH_DATA", help="Folder of the recorded panels.")],
+    team: TeamFile = None,
+    ranker: Rankers = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Questions of each panel. Default: all.")] = None,
+    swap_questions: Annotated[
+        int, typer.Option(min=0, help="How many questions are ranked in two opposite orders.")
+    ] = 20,
+    seed: TrialSeed = 0,
+    output: Annotated[Path, typer.Option(help=RESULTS)] = Path("rankers.json"),
+) -> None:
+    """Compare rankers, asked by the team's principal, on recorded candidates whose right answer is known."""
+    from aligngraph.cli.rankers import RankerTrial, compare_rankers
+
+    compare_rankers(team, RankerTrial(ranker or (), data, limit, swap_questions, seed, output))
 
 
 def main() -> None:

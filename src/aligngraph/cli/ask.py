@@ -3,9 +3,10 @@
 import asyncio
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 
@@ -33,22 +34,36 @@ def answer(question: Question, *, team: str | None, db: str | None, as_json: boo
 
     Raises:
         UsageError: something to correct before any model is asked.
+        ReviewPendingError: a person has to rank first.
     """
     if not question.task.strip():
         raise TaskError("the task is empty: give a question or an instruction in words")
     run_id = question.run_id or secrets.token_hex(6)
-    progress = console(stderr=True, quiet=as_json and not sys.stderr.isatty())
+    asked = _ask(question, run_id, team, db, open_progress(as_json=as_json))
+    return conclude(asked, f"repeat the command with --run {run_id}", as_json=as_json)
+
+
+def open_progress(*, as_json: bool) -> Console:
+    """Return the console for what happens on the way: standard error, where a person may be watching it."""
+    return console(stderr=True, quiet=as_json and not sys.stderr.isatty())
+
+
+def conclude(asked: Coroutine[Any, Any, Decision], way_on: str, *, as_json: bool) -> int:
+    """Print the decision and return the exit status: 0, 1 when no agent answered, 130 on Ctrl-C.
+
+    Args:
+        asked: what ends in the decision.
+        way_on: what to do to go on where Ctrl-C stopped the run.
+        as_json: whether to print one JSON object.
+    """
     try:
-        decision = asyncio.run(_ask(question, run_id, team, db, progress))
+        decision = asyncio.run(asked)
     except DelegationFailedError as error:
         print(f"aligngraph: {error}", file=sys.stderr)
         _print(Decision.model_validate(error.decision), as_json=as_json)
         return error.exit_status
     except KeyboardInterrupt:
-        print(
-            f"aligngraph: interrupted; to go on where it stopped, repeat the command with --run {run_id}",
-            file=sys.stderr,
-        )
+        print(f"aligngraph: interrupted; to go on where it stopped, {way_on}", file=sys.stderr)
         return INTERRUPTED
     _print(decision, as_json=as_json)
     return 0
@@ -63,11 +78,11 @@ async def _ask(question: Question, run_id: str, team: str | None, db: str | None
                 domain=question.domain,
                 options=options,
                 run_id=run_id,
-                on_event=lambda event: _report(event, progress),
+                on_event=lambda event: report_event(event, progress),
             )
 
 
-def _report(event: Event, progress: Console) -> None:
+def report_event(event: Event, progress: Console) -> None:
     """Print one line for one event of the run."""
     line = visible(_REPORTS[event["event"]](event))
     with suppress(OSError):  # a terminal that went away, or a full disk, stops no run

@@ -44,6 +44,7 @@ def _describe(summary: DomainSummary, sums: Sums) -> dict[str, Any]:
         "changed_at": summary.changed_at,
         "arms": {arm: _describe_arm(summary.arms[arm], means[arm], weights[arm]) for arm in agents},
         "principal": _describe_principal(principal, earned_anchor(learned, THREE_ANSWERS)) if principal else None,
+        "judges": {arm: _describe_judge(known) for arm, known in sorted(summary.arms.items()) if _is_judge(arm, known)},
         "quarantined": list(summary.quarantined),
     }
 
@@ -52,10 +53,18 @@ def _describe_arm(sums: ArmSums, competence: float, weight: float) -> dict[str, 
     return {"tasks": int(sums.count), "competence": competence, "weight": weight, "failures": sums.failures}
 
 
+def _is_judge(arm: str, known: ArmSums) -> bool:
+    return known.kind == "principal" and arm != PRINCIPAL
+
+
+def _describe_judge(sums: ArmSums) -> dict[str, Any]:
+    """Return how often the votes agreed with the first choice of one judge of a panel."""
+    return {"tasks": int(sums.count), "agreement": sums.total / sums.count if sums.count else None}
+
+
 def _describe_principal(sums: ArmSums, anchor: float) -> dict[str, Any]:
     """Return how often the votes agreed with the principal's first choice, and the anchor among three answers."""
-    mean = sums.total / sums.count if sums.count else None
-    return {"tasks": int(sums.count), "agreement": mean, "anchor": anchor}
+    return {**_describe_judge(sums), "anchor": anchor}
 
 
 def _print_domain(entry: dict[str, Any], screen: Console) -> None:
@@ -73,5 +82,7 @@ def _print_domain(entry: dict[str, Any], screen: Console) -> None:
             f"{principal['agreement'] or 0:.3f}, anchor {principal['anchor']:.2f} (three answers)",
             highlight=False,
         )
+    for arm, judge in entry["judges"].items():
+        screen.print(shown(f"{arm}: ranked {judge['tasks']} tasks, mean posterior {judge['agreement'] or 0:.3f}"))
     for line in entry["quarantined"]:
         screen.print(f"[yellow]![/] left out: {shown(line)}")

@@ -1,6 +1,6 @@
 from aligngraph.models import TokenCounts
 from aligngraph.nodes.spending import NO_USAGE, NOTHING, add_usage, price_usage
-from aligngraph.team import Price
+from aligngraph.roles import Price
 
 
 def test_a_price_is_per_million_tokens():

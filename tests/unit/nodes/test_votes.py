@@ -1,4 +1,4 @@
-from aligngraph.nodes.votes import count_first_votes, count_votes, current_candidates
+from aligngraph.nodes.votes import count_first_votes, count_votes, current_candidates, place_of
 
 
 def candidate(agent, sample, answer, round_=1, strategy="direct"):
@@ -12,7 +12,10 @@ def candidate(agent, sample, answer, round_=1, strategy="direct"):
     }
 
 
-ANSWERS = [{"answer": "1", "candidates": []}, {"answer": "2", "candidates": []}]
+ANSWERS = [
+    {"answer": "1", "candidates": [], "spellings": ["1"]},
+    {"answer": "2", "candidates": [], "spellings": ["2.0", "2", "$2"]},
+]
 
 
 def test_an_arm_is_a_row_and_an_answer_a_column():
@@ -50,3 +53,7 @@ def test_first_votes_count_answers_given_up_since_in_a_last_column():
         candidate("a", 2, "2", round_=2),
     ]
     assert count_first_votes(ANSWERS, candidates).counts == ((1, 0, 1), (0, 1, 0))
+
+
+def test_those_of_one_tier_share_a_place_and_those_in_none_come_last():
+    assert place_of([[2], [0, 3]], 5) == [1, 2, 0, 1, 2]

@@ -1,0 +1,196 @@
+"""Asking the principal: every judge of the panel at once, each shown what it may see, and the stand-ins after them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+
+from aligngraph.isolation import attempt
+from aligngraph.models import ModelSpec
+from aligngraph.nodes.arms import judge_trust
+from aligngraph.nodes.distinct import answer_form
+from aligngraph.nodes.resources import Resources
+from aligngraph.nodes.spending import NO_USAGE, NOTHING, add_usage, price_usage
+from aligngraph.randomness import sampling_seed
+from aligngraph.ranking import Judge, Option, PanelRanker, Preference, RankingCall, RankingTask, Seat, open_ranker
+from aligngraph.ranking.judge import MOST_SOLUTION_CHARS, solution_room
+from aligngraph.ranking.specs import models_needed
+from aligngraph.roles import Judge as JudgeTable
+from aligngraph.roles import Model, Price, Principal
+from aligngraph.state import AnswerState, DelegationState, Usage
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """How the ranking of one round ended.
+
+    Attributes:
+        ranker: the names of the rankers asked.
+        model: the labels of the models asked.
+        stand_in: whether a fallback ranked.
+        judges: what each judge of a panel prefers, by arm; empty where there is one judge alone.
+        shares_model_with: agents that the model of a judge works for, too.
+        usage: of all calls, those of judges that failed included.
+        problems: what went wrong before or with it.
+    """
+
+    preference: Preference
+    ranker: str
+    model: str
+    stand_in: bool
+    judges: dict[str, Preference]
+    shares_model_with: list[str]
+    usage: Usage
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is to be ranked: the distinct answers of a round, at least two, and the whole texts of all candidates."""
+
+    resources: Resources
+    state: DelegationState
+    answers: list[AnswerState]
+    texts: dict[str, str]
+    config: RunnableConfig
+
+    @property
+    def principal(self) -> Principal:
+        """The team's principal."""
+        return self.resources.team.principal
+
+    @property
+    def work(self) -> RankingTask:
+        """The ranking task, each answer shown by its first candidate in seed order."""
+        run, number = self.state["run"], self.state["round"]
+        metadata = {"agent": "principal", "task": run["task_id"], "round": number}
+        return RankingTask(
+            task=run["task"],
+            options=tuple(Option(answer["answer"], self.texts[answer["candidates"][0]]) for answer in self.answers),
+            seed=sampling_seed(run["seed"], number, "principal"),
+            max_solution_chars=MOST_SOLUTION_CHARS,
+            config=merge_configs(self.config, {"metadata": metadata}),
+            form=answer_form(run),
+        )
+
+    def relatives(self, judge: JudgeTable) -> list[str]:
+        """Return the agents that work with the model that `judge` asks."""
+        if not models_needed(judge.ranker):
+            return []
+        return [agent.name for agent in self.resources.team.agents if _same_model(agent.model, judge.model)]
+
+    def options_for(self, judge: JudgeTable) -> dict[int, Option] | None:
+        """Return what a judge that recuses itself is shown: answers by their first candidate of an unrelated agent."""
+        relatives = self.relatives(judge) if self.principal.recuse else []
+        if not relatives:
+            return None
+        author = {candidate["id"]: candidate["agent"] for candidate in self.state["candidates"]}
+        shown = {}
+        for number, answer in enumerate(self.answers):
+            unrelated = [candidate for candidate in answer["candidates"] if author[candidate] not in relatives]
+            if unrelated:
+                shown[number] = Option(answer["answer"], self.texts[unrelated[0]])
+        return shown
+
+
+@dataclass(frozen=True)
+class _Unavailable:
+    """Stands for a judge that cannot be asked."""
+
+    cause: str
+
+    async def rank(self, work: RankingTask) -> Preference:
+        """Return that nothing was said, and why."""
+        return Preference.none(len(work.options), [RankingCall({}, "", "failed", problem=self.cause)])
+
+
+async def ask_principal(case: Case) -> Ranked:
+    """Return the first preference that the principal or one of its stand-ins gives, else none at all."""
+    asked: list[Ranked] = []
+    for judges in _in_turn(case.principal):
+        asked.append(await _ask(judges, case, stand_in=bool(asked)))
+        if _heard(asked[-1].preference):
+            break
+    heard = _heard(asked[-1].preference)
+    problems = [problem for ranked in asked for problem in ranked.problems]
+    return replace(
+        asked[-1 if heard else 0],
+        usage=add_usage(ranked.usage for ranked in asked),
+        problems=problems if heard else [*problems, "no principal is left: decided by the votes alone"],
+    )
+
+
+def _in_turn(principal: Principal) -> Iterator[tuple[JudgeTable, ...]]:
+    yield principal.judges
+    for model in principal.fallback:
+        yield (JudgeTable(model=model, ranker=principal.ranker),)  # what a stand-in costs is not known
+
+
+def _heard(preference: Preference) -> bool:
+    """Return whether anybody could be asked: without a call because there was nothing to show, or with a reply."""
+    return not preference.calls or any(call.outcome != "failed" for call in preference.calls)
+
+
+async def _ask(judges: tuple[JudgeTable, ...], case: Case, *, stand_in: bool) -> Ranked:
+    panel = PanelRanker(tuple([await _seat(judge, case) for judge in judges]))
+    preferences = await panel.rank_each(case.work)
+    heard = list(zip(judges, preferences, strict=True))
+    return Ranked(
+        preference=panel.pool(preferences),
+        ranker="+".join(dict.fromkeys(judge.ranker.name for judge in judges)),
+        model="+".join(dict.fromkeys(judge.label for judge in judges)),
+        stand_in=stand_in,
+        judges={judge.arm: own for judge, own in heard} if len(judges) > 1 else {},
+        shares_model_with=sorted({name for judge in judges for name in case.relatives(judge)}),
+        usage=add_usage(_price(call, judge.price) for judge, own in heard for call in own.calls),
+        problems=[problem for judge, own in heard for problem in _problems(judge.label, own)],
+    )
+
+
+async def _seat(judge: JudgeTable, case: Case) -> Seat:
+    timeout_s, asked = case.principal.timeout_s, None
+    if models_needed(judge.ranker):
+        opened = await attempt(case.resources.open_model(judge.model, temperature=0.0, timeout_s=timeout_s), timeout_s)
+        if opened.value is None:
+            return Seat(_Unavailable(opened.cause or "cannot be opened"))
+        asked = Judge(opened.value, timeout_s)
+    return Seat(
+        open_ranker(judge.ranker, asked),
+        judge_trust(case.state["learned"], judge.arm, answers=len(case.answers)),
+        case.options_for(judge),
+        solution_room(asked.model if asked else None, case.work.task, len(case.answers)),
+    )
+
+
+def _same_model(one: Model, other: Model) -> bool:
+    """Return whether both are one model at one place, whatever else is set."""
+    if isinstance(one, ModelSpec) and isinstance(other, ModelSpec):
+        return (one.provider, one.name, one.base_url) == (other.provider, other.name, other.base_url)
+    return one is other
+
+
+def _price(call: RankingCall, price: Price | None) -> Usage:
+    if call.outcome == "failed" and call.usage is not None:
+        return NO_USAGE
+    return NOTHING if call.usage is None else price_usage(call.usage, price)
+
+
+def _problems(label: str, preference: Preference) -> list[str]:
+    """Return the failed calls and the replies that stayed unusable, each kind with how many and the first cause."""
+    calls = preference.calls
+    failed = [call.problem for call in calls if call.outcome == "failed"]
+    last = [
+        call for call, following in zip(calls, [*calls[1:], None], strict=True) if not _asked_again(call, following)
+    ]
+    unusable = [call.problem for call in last if call.outcome == "unusable"]
+    told = [f"principal {label} gave no usable ranking{_times(unusable, last)}: {unusable[0]}"] if unusable else []
+    return told + ([f"principal {label} failed{_times(failed, calls)}: {failed[0]}"] if failed else [])
+
+
+def _asked_again(call: RankingCall, following: RankingCall | None) -> bool:
+    return following is not None and call.outcome == "unusable" and call.labels == following.labels
+
+
+def _times(some: Sequence[object], calls: Sequence[object]) -> str:
+    return f" in {len(some)} of {len(calls)} calls" if len(calls) > 1 else ""
