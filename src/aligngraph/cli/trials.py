@@ -1,0 +1,32 @@
+"""What the commands that try principals have in common: numbers in tables, and the file of results."""
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from aligngraph.errors import UsageError
+from aligngraph.trials.shares import Estimate
+
+
+def decimal(number: float | None) -> str:
+    """Return the number with two digits after the point, a dash for None."""
+    return "-" if number is None else f"{number:.2f}"
+
+
+def interval(estimate: Estimate | None) -> str:
+    """Return the interval alone, a dash for None."""
+    return "-" if estimate is None else f"{estimate.low:.2f} .. {estimate.high:.2f}"
+
+
+def write_report(path: Path, report: Mapping[str, Any]) -> None:
+    """Write the results as JSON, with the version that they are of.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    try:
+        path.write_text(json.dumps({"aligngraph": version("aligngraph"), **report}, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another file with --output") from error

@@ -1,0 +1,66 @@
+import json
+
+import pytest
+
+from aligngraph.errors import UsageError
+from aligngraph.trials.journal import Journal
+
+
+def maker(row, made):
+    async def make():
+        made.append(row)
+        return row
+
+    return make
+
+
+async def test_a_row_is_made_once_and_is_there_after_a_restart(tmp_path):
+    made = []
+    path = tmp_path / "kept.jsonl"
+    first = await Journal.open(path).keep("k", maker({"n": 1}, made))
+    again = await Journal.open(path).keep("k", maker({"n": 2}, made))
+    assert first == again == {"n": 1}
+    assert made == [{"n": 1}]
+
+
+async def test_what_failed_is_not_kept_so_that_it_is_tried_again(tmp_path):
+    made = []
+    journal = Journal.open(tmp_path / "kept.jsonl")
+    assert await journal.keep("k", maker(None, made)) is None
+    assert await journal.keep("k", maker({"n": 1}, made)) == {"n": 1}
+    assert len(made) == 2
+
+
+async def test_a_line_that_was_cut_off_is_dropped_and_the_next_one_is_whole(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    path.write_text('{"key": "a", "row": {"n": 1}}\n{"key": "b", "ro')
+    journal = Journal.open(path)
+    assert journal.rows == {"a": {"n": 1}}
+    await journal.keep("b", maker({"n": 2}, []))
+    assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "b"]
+
+
+async def test_without_a_path_rows_are_kept_in_memory():
+    journal = Journal.open(None)
+    await journal.keep("k", maker({"n": 1}, []))
+    assert journal.rows == {"k": {"n": 1}}
+
+
+@pytest.mark.parametrize("text", ["[1]\n", "no json\n", '{"key": 1}\n'])
+def test_a_file_of_something_else_is_left_alone(tmp_path, text):
+    path = tmp_path / "kept.jsonl"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="not the record of a trial"):
+        Journal.open(path)
+    assert path.read_text() == text
+
+
+async def test_a_file_that_cannot_be_written_is_a_usage_error(tmp_path):
+    journal = Journal.open(tmp_path / "absent" / "kept.jsonl")
+    with pytest.raises(UsageError, match="cannot be written"):
+        await journal.keep("k", maker({"n": 1}, []))
+
+
+def test_a_folder_in_its_place_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError, match="cannot be taken up"):
+        Journal.open(tmp_path)
