@@ -46,6 +46,21 @@ def team(tmp_path):
     return write
 
 
+async def test_f2_no_failure_and_no_text_without_an_answer_reaches_the_principal(models, team, db, judge, tmp_path):
+    models(a=["42"], b=["41"], c=[], d=[])
+    (tmp_path / "c.jsonl").write_text(json.dumps({"agent": "c", "error": "[failed: timed out]"}))
+    (tmp_path / "d.jsonl").write_text(json.dumps({"agent": "d", "text": "I would rather not say."}))
+    members = Team.load(team({"a": 1, "b": 1, "c": 1, "d": 1}, 'model = "scripted:a.jsonl"'))
+    own = judge(lambda call: json.dumps({"order": ">".join(sorted(call.labels, key=call.labels.get, reverse=True))}))
+    principal = members.principal.model_copy(update={"model": own.model})
+    decision = await aask(TASK, team=members.model_copy(update={"principal": principal}), db=db)
+    assert (decision.status, decision.ranking.order) == ("degraded", ["42", "41"])
+    shown = "\n".join(text for call in own.model.calls for text in call.texts)
+    assert "a thinks." in shown
+    assert "failed" not in shown
+    assert "rather not say" not in shown
+
+
 async def test_f28_a_principal_that_shares_a_model_with_an_agent_is_reported(models, team, db):
     models(a=["42"], b=["41"], judge=["42", "41"])
     shared = await aask(TASK, team=team({"a": 1, "b": 1}, 'model = "scripted:a.jsonl"\nranker = "listwise"'), db=db)

@@ -1,6 +1,5 @@
 """The judge solves the task itself before it has seen any answer, then judges the answers by its own attempts."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,23 +24,24 @@ class SolverRanker:
 
     Attributes:
         judge: whom to ask.
-        attempts: blind solutions, >= 1, drawn once for all options at temperature 0.7.
+        attempts: blind and brief solutions, >= 1, drawn once for all options at temperature 0.7.
     """
 
     judge: Judge
-    attempts: int = 3
+    attempts: int = 5
 
     async def rank(self, work: RankingTask) -> Preference:
         """Return the preference that follows from the scores; without a readable attempt the words decide alone."""
-        drawn = (await SurvivalRanker(self.judge, (0.0,), self.attempts).rank(work)).calls
+        drawn = (await SurvivalRanker(self.judge, (0.0,), self.attempts, "solver_attempt").rank(work)).calls
         shown = [call.verdict for call in drawn if call.outcome in ENDED][:MOST_SHOWN]
-        asked = await asyncio.gather(*(self._judge(work, number, shown) for number in range(len(work.options))))
+        # One after the other, all beginning alike: what they share is read once where a provider keeps it.
+        asked = [await self._judge(work, number, shown) for number in range(len(work.options))]
         words = {number: calls[-1].score for number, calls in enumerate(asked)}
         scores = [smoothed_share(reaching(drawn, number), words[number]) for number in words]
         return Preference.from_scores(scores, [*drawn, *(call for calls in asked for call in calls)])
 
     async def _judge(self, work: RankingTask, number: int, attempts: Sequence[str]) -> tuple[RankingCall, ...]:
-        sheet = Sheet.of(work, (number,), "solver", number)
+        sheet = Sheet.of(work, (number,), "solver")
         quoted = "\n\n".join(sheet.enclose(attempt) for attempt in attempts)
         answer = sheet.enclose(work.options[number].answer)
         form = render("solver_form")

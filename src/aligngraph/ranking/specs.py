@@ -45,7 +45,7 @@ class SolverSpec(_Spec):
     """The principal solves the task blind, `attempts` times, and judges each answer alone by its own attempts."""
 
     name: Literal["solver"] = "solver"
-    attempts: int = Field(default=3, ge=1, le=100)
+    attempts: int = Field(default=5, ge=1, le=100)
 
 
 class SurvivalSpec(_Spec):

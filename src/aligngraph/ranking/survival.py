@@ -36,11 +36,13 @@ class SurvivalRanker:
         shares: how much of a solution each beginning holds, in [0, 1); 0 is the bare task. Options that begin alike
             share their completions, so that the bare task is drawn once for all of them.
         completions: of each beginning, at temperature 0.7.
+        instructions: the prompt under which the bare task is solved.
     """
 
     judge: Judge
     shares: tuple[float, ...] = (0.0, 0.3, 0.6)
     completions: int = 2
+    instructions: str = "step_by_step"
 
     async def rank(self, work: RankingTask) -> Preference:
         """Return the preference that follows from the shares; an option none of whose completions ends is abstained from.
@@ -60,7 +62,13 @@ class SurvivalRanker:
             for completion in range(self.completions)
         ]
         return [
-            _Draw(beginning, Sheet.draw(work, *path, options=numbers), sampling_seed(work.seed, *path), number)
+            _Draw(
+                Sheet.draw(work, *path, options=numbers),
+                beginning,
+                self.instructions,
+                sampling_seed(work.seed, *path),
+                number,
+            )
             for number, (beginning, numbers, path) in enumerate(paths)
         ]
 
@@ -76,8 +84,9 @@ class SurvivalRanker:
 class _Draw:
     """One completion to be drawn; the sheet lists the options that begin like this."""
 
-    beginning: str
     sheet: Sheet
+    beginning: str
+    instructions: str
     seed: int
     number: int
 
@@ -85,7 +94,7 @@ class _Draw:
     def messages(self) -> list[AnyMessage]:
         task = self.sheet.work.task
         if not self.beginning:
-            return [SystemMessage(render("step_by_step")), HumanMessage(task)]
+            return [SystemMessage(render(self.instructions)), HumanMessage(task)]
         quoted = self.sheet.enclose(shorten(self.beginning, self.sheet.work.max_solution_chars))
         return [
             SystemMessage(render("survival", mark=self.sheet.mark)),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from langchain_core.caches import InMemoryCache
 from langchain_core.language_models import BaseChatModel
 from pydantic import TypeAdapter, ValidationError
 
@@ -47,6 +48,9 @@ async def open_contender(spec: Spec, model: Any, timeout_s: float) -> Contender:
     if model is None:
         raise UsageError(f"ranker {spec.name!r} asks a model: the team's principal names none")
     opened = await open_model(model, temperature=0.0, timeout_s=timeout_s)
+    # What is asked twice in the same words and with the same seed is answered alike: a swap then shows the effect of the
+    # order, and not the noise of a server that adds up in another order when it is busy.
+    opened = opened.model_copy(update={"cache": InMemoryCache()})
     ranker = open_ranker(spec, Judge(opened, timeout_s))
     return Contender(contender_label(spec, model), ranker, opened)
 
