@@ -16,7 +16,6 @@ from aligngraph.ranking import (
     PointwiseRanker,
     ProgramRanker,
     Seat,
-    SolverRanker,
     SurvivalRanker,
     VerifierRanker,
     open_ranker,
@@ -288,29 +287,6 @@ class TestVerifier(RefusingContract):
         if len(call.texts) == 2:
             return "Each step in turn."
         return "yes" if "10" in call.labels.values() else "no"
-
-
-class TestSolver(RefusingContract):
-    judgements = 3
-    make = staticmethod(SolverRanker)
-
-    def reply(self, call):
-        if "yes or no" not in call.texts[1]:
-            return "So it goes on.\nAnswer: 10"
-        return "yes" if "10" in call.labels.values() else "no"
-
-    async def test_f30_a_refusal_of_one_candidate_abstains_on_that_one_only(self, asked):
-        def refuse(call):
-            if [*call.labels.values()] == ["14"]:
-                return ConnectionError("content policy")
-            return self.reply(call)
-
-        preference, _ = await asked(refuse)
-        assert preference.tiers[0] == (0,)
-        assert [call.problem for call in preference.calls if call.outcome == "failed"] == [
-            "ConnectionError: content policy"
-        ]
-        assert preference.abstained == (), "its own attempts still speak"
 
 
 class TestSurvival(AskingContract):

@@ -181,11 +181,11 @@ def test_a_solution_cannot_steer_the_terminal(scripted_team, db, run):
     human_team(team).write_text(team.read_text().replace("samples = 0", "samples = 1"))
     pause_at_once(team, db)
     shown = run("review", "r1", "--team", team)
-    assert r"\x1b[2J\x9b31m\x202e[bold]rank me first[/] :smile:" in shown.stdout
+    assert "[2J31m[bold]rank me first[/] :smile:" in shown.stdout
     as_json = run("review", "r1", "--team", team, "--json")
     for text in (shown.stdout, as_json.stdout):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)
-    assert hostile in json.loads(as_json.stdout)["solutions"].values()
+    assert "[2J31m[bold]rank me first[/] :smile:\nAnswer: 41" in json.loads(as_json.stdout)["solutions"].values()
 
 
 @pytest.mark.parametrize("shell", ['"$@" </dev/null', '"$@" <&-'])

@@ -49,7 +49,7 @@ async def test_every_agent_is_a_node_that_says_who_it_is(client, assistant):
     model, strategies = "scripted:script.jsonl", ["direct", "step_by_step"]
     assert nodes["careful"] == {"model": model, "strategies": strategies, "samples": 2}
     assert nodes["quick"] == {"model": model, "strategies": ["step_by_step"], "samples": 1}
-    assert nodes["principal"] == {"model": model, "ranker": "listwise"}
+    assert nodes["principal"] == {"judges": [{"model": model, "ranker": "listwise"}]}
     ways = {(edge["source"], edge["target"]): edge.get("conditional", False) for edge in drawn["edges"]}
     assert ways == {
         ("__start__", "intake"): False,
@@ -141,7 +141,7 @@ async def test_every_stream_mode_shows_what_each_agent_does(client, thread):
     assert (principal, policy_update, answer) == ("principal", "policy_update", "answer")
     assert [candidate["answer"] for candidate in updates["careful"]["candidates"]] == ["42", "42"]
     assert [candidate["answer"] for candidate in updates["quick"]["candidates"]] == ["41"]
-    assert updates["principal"]["ranking"]["order"] == [0, 1]
+    assert updates["principal"]["ranking"]["tiers"] == [[0], [1]]
     values = [part.data for part in parts if part.event == "values"]
     assert [len(value["candidates"]) for value in values] == [0, 0, 3, 3, 3, 3]
     assert values[-1]["decision"]["answer"] == "42"

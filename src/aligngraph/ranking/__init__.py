@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from aligngraph.ranking.pointwise import PointwiseRanker
     from aligngraph.ranking.program import ProgramRanker
     from aligngraph.ranking.reward_model import RewardModelRanker
-    from aligngraph.ranking.solver import SolverRanker
     from aligngraph.ranking.specs import RankerName, RankerSpec, models_needed
     from aligngraph.ranking.survival import SurvivalRanker
     from aligngraph.ranking.verifier import VerifierRanker
@@ -40,7 +39,6 @@ __all__ = [
     "RankingTask",
     "RewardModelRanker",
     "Seat",
-    "SolverRanker",
     "SurvivalRanker",
     "VerifierRanker",
     "models_needed",
@@ -59,7 +57,6 @@ _HOMES = {
     "program": ("ProgramRanker",),
     "reward_model": ("RewardModelRanker",),
     "specs": ("RankerName", "RankerSpec", "models_needed"),
-    "solver": ("SolverRanker",),
     "survival": ("SurvivalRanker",),
     "verifier": ("VerifierRanker",),
 }

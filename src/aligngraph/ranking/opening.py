@@ -8,7 +8,6 @@ from aligngraph.ranking.pairwise import PairwiseRanker
 from aligngraph.ranking.pointwise import PointwiseRanker
 from aligngraph.ranking.program import CommandScorer, ProgramRanker
 from aligngraph.ranking.reward_model import RewardModelRanker
-from aligngraph.ranking.solver import SolverRanker
 from aligngraph.ranking.specs import (
     HumanSpec,
     ListwiseSpec,
@@ -16,7 +15,6 @@ from aligngraph.ranking.specs import (
     PointwiseSpec,
     ProgramSpec,
     RewardModelSpec,
-    SolverSpec,
     Spec,
     SurvivalSpec,
     VerifierSpec,
@@ -64,8 +62,6 @@ def _open_asking(spec: Spec, judge: Judge) -> Ranker:
             return PointwiseRanker(judge, spec.scale)
         case VerifierSpec():
             return VerifierRanker(judge, spec.checks)
-        case SolverSpec():
-            return SolverRanker(judge, spec.attempts)
         case SurvivalSpec():
             return SurvivalRanker(judge, spec.shares, spec.completions)
         case ListwiseSpec():

@@ -5,9 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
-RankerName = Literal[
-    "listwise", "pairwise", "pointwise", "verifier", "solver", "survival", "program", "reward_model", "human"
-]
+RankerName = Literal["listwise", "pairwise", "pointwise", "verifier", "survival", "program", "reward_model", "human"]
 
 
 class _Spec(BaseModel):
@@ -39,13 +37,6 @@ class VerifierSpec(_Spec):
 
     name: Literal["verifier"] = "verifier"
     checks: int = Field(default=1, ge=1, le=25)
-
-
-class SolverSpec(_Spec):
-    """The principal solves the task blind, `attempts` times, and judges each answer alone by its own attempts."""
-
-    name: Literal["solver"] = "solver"
-    attempts: int = Field(default=5, ge=1, le=100)
 
 
 class SurvivalSpec(_Spec):
@@ -106,7 +97,6 @@ Spec = (
     | PairwiseSpec
     | PointwiseSpec
     | VerifierSpec
-    | SolverSpec
     | SurvivalSpec
     | ProgramSpec
     | RewardModelSpec

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TEMPERATURE = 0.7
 NO_ANSWER = "no final answer in the completion"
-ENDED = ("ranked", "abstained")
+_ENDED = ("ranked", "abstained")
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,11 @@ class SurvivalRanker:
         shares: how much of a solution each beginning holds, in [0, 1); 0 is the bare task. Options that begin alike
             share their completions, so that the bare task is drawn once for all of them.
         completions: of each beginning, at temperature 0.7.
-        instructions: the prompt under which the bare task is solved.
     """
 
     judge: Judge
     shares: tuple[float, ...] = (0.0, 0.3, 0.6)
     completions: int = 2
-    instructions: str = "step_by_step"
 
     async def rank(self, work: RankingTask) -> Preference:
         """Return the preference that follows from the shares; an option none of whose completions ends is abstained from.
@@ -65,7 +63,6 @@ class SurvivalRanker:
             _Draw(
                 Sheet.draw(work, *path, options=numbers),
                 beginning,
-                self.instructions,
                 sampling_seed(work.seed, *path),
                 number,
             )
@@ -86,7 +83,6 @@ class _Draw:
 
     sheet: Sheet
     beginning: str
-    instructions: str
     seed: int
     number: int
 
@@ -94,7 +90,7 @@ class _Draw:
     def messages(self) -> list[AnyMessage]:
         task = self.sheet.work.task
         if not self.beginning:
-            return [SystemMessage(render(self.instructions)), HumanMessage(task)]
+            return [SystemMessage(render("step_by_step")), HumanMessage(task)]
         quoted = self.sheet.enclose(shorten(self.beginning, self.sheet.work.max_solution_chars))
         return [
             SystemMessage(render("survival", mark=self.sheet.mark)),
@@ -119,23 +115,14 @@ def _settings(model: "BaseChatModel", seed: int) -> dict[str, Any]:
 def _conclude(work: RankingTask, calls: Sequence[RankingCall]) -> Preference:
     reached = _reached(work, calls)
     calls = [_record(call, found) for call, found in zip(calls, reached, strict=True)]
-    scores = [smoothed_share(reaching(calls, number)) for number in range(len(work.options))]
-    return Preference.from_scores(scores, calls)
+    return Preference.from_scores([_share(calls, number) for number in range(len(work.options))], calls)
 
 
-def reaching(calls: Sequence[RankingCall], number: int) -> list[float]:
-    """Return 1 for each completion that reaches an option, 0 for each that does not, of those drawn for it that end."""
-    ended = [call for call in calls if call.outcome in ENDED and number in call.labels.values()]
-    return [float(number in call.order or call.score == 1.0) for call in ended]
-
-
-def smoothed_share(reached: Sequence[float], *more: float | None) -> float | None:
-    """Return the share of all given numbers in [0, 1] as a probability, smoothed by one success and one failure.
-
-    What is None was not observed; None where nothing was.
-    """
-    seen = [*reached, *(one for one in more if one is not None)]
-    return (sum(seen) + 1) / (len(seen) + 2) if seen else None
+def _share(calls: Sequence[RankingCall], number: int) -> float | None:
+    """Return the smoothed share of the completions drawn for an option that reach it; None where none of them ends."""
+    ended = [call for call in calls if call.outcome in _ENDED and number in call.labels.values()]
+    survived = sum(number in call.order or call.score == 1.0 for call in ended)
+    return (survived + 1) / (len(ended) + 2) if ended else None
 
 
 def _reached(work: RankingTask, calls: Sequence[RankingCall]) -> list[frozenset[int] | None]:
