@@ -49,6 +49,7 @@ def test_ask_prints_answer_ranking_posterior_weights_and_usage(run, team):
         "↓",
         "4 calls",
         "40 + 20 tokens",
+        "answers read as number (guessed from the task); the principal shares its model with careful, quick",
     ):
         assert expected in done.stdout
     for progress in ("careful.0 [step_by_step] -> 42", "quick.0 [step_by_step] -> 41", "principal -> 42 > 41"):

@@ -31,6 +31,9 @@ _NUMBER = re.compile(
     r"|calculate|compute|what percent(?:age)?|in (?:total|all)\?|as an integer)\b",
     re.IGNORECASE,
 )
+_ARITHMETIC = re.compile(  # a hyphen or slash without spaces may belong to a date
+    r"\d\s*[*\u00d7\u00f7+]\s*\(?-?\d|\d\s+[-\u2212/]\s+\(?\d|\d\s*%\s*of\b|\d\s+(?:plus|minus|times|divided by)\s+-?\d"
+)
 
 
 def guess_kind(task: str) -> AnswerKind:
@@ -46,4 +49,4 @@ def guess_kind(task: str) -> AnswerKind:
         return "json"
     if _LATEX.search(task) or _MATH.search(task):
         return "math"
-    return "number" if _NUMBER.search(task) else "text"
+    return "number" if _NUMBER.search(task) or _ARITHMETIC.search(task) else "text"

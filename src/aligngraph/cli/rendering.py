@@ -43,9 +43,17 @@ def print_decision(decision: Decision) -> None:
     screen.print(
         f"[bold]Answer: {shown(decision.answer)}[/]  ({decision.status}, run {decision.run_id})", highlight=False
     )
+    screen.print(_notes(decision), style="dim", markup=False)
     screen.print(_answers(decision))
     screen.print(_weights(decision))
     screen.print(_summary(decision))
+
+
+def _notes(decision: Decision) -> str:
+    """Return what a reader should know who was not there: how answers were read, and whose model ranked."""
+    kind = f"answers read as {decision.kind}{' (guessed from the task)' if decision.kind_guessed else ''}"
+    relatives = decision.ranking.shares_model_with if decision.ranking else []
+    return f"{kind}; the principal shares its model with {', '.join(relatives)}" if relatives else kind
 
 
 def _answers(decision: Decision) -> Table:
