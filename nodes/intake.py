@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Literal
+from typing import Literal, get_args
 from uuid import uuid4
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -15,13 +15,15 @@ from langgraph.types import Overwrite
 
 from aligngraph.answers import AnswerForm, AnswerKind
 from aligngraph.context import DelegationContext
-from aligngraph.errors import TaskError
+from aligngraph.errors import TaskError, UsageError
 from aligngraph.models import estimate_tokens, input_limit, model_label
 from aligngraph.nodes.arms import read_learned, weigh_arms
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import NOTHING
 from aligngraph.persistence import PolicyStore, Run
 from aligngraph.randomness import fresh_seed
+from aligngraph.ranking.specs import missing_for
+from aligngraph.roles import nearest
 from aligngraph.state import DEFAULT_DOMAIN, DelegationState, RunState, StateUpdate, TaskOptions
 from aligngraph.team import Team
 
@@ -140,6 +142,9 @@ async def _open_models(resources: Resources) -> None:
     team = resources.team
     for agent in team.agents:
         await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
+    for judge in team.principal.judges:
+        if lacking := await asyncio.to_thread(missing_for, judge.ranker):
+            raise UsageError(lacking)
     for model in team.judging_models:
         await resources.open_model(model, temperature=0.0, timeout_s=team.principal.timeout_s)
 
@@ -149,9 +154,12 @@ def _name_run(
 ) -> RunState:
     """Return the run's header. The first task of a thread has the thread's id, the next ones a number behind it."""
     execution, options = runtime.execution_info, state.get("options") or {}
+    kind = options.get("kind", kind)
+    if kind not in (*get_args(AnswerKind), "auto"):
+        raise TaskError(f"unknown kind of answer {kind!r}{nearest(str(kind), get_args(AnswerKind))}")
     thread_id = (execution.thread_id if execution else None) or uuid4().hex
     number = state["run"]["number"] + 1 if "run" in state else 1
-    form = AnswerForm.of(task, options.get("kind", kind))
+    form = AnswerForm.of(task, kind)
     return RunState(
         run_id=thread_id if number == 1 else f"{thread_id}.{number}",
         number=number,
@@ -167,8 +175,8 @@ def _name_run(
 async def _start_run(store: PolicyStore, run: Run, options: TaskOptions) -> Run:
     """Return the run as it is stored.
 
-    Who goes back in a thread and asks something else there, be it of another team or after other words, gets a run of its own: the next id is taken by what was
-    asked the first time.
+    Who goes back in a thread and asks something else there, be it of another team or after other words, gets a run of
+    its own: the next id is taken by what was asked the first time.
     """
     known = await store.read_run(run.run_id)
     if known is not None and differences(run, known, options):

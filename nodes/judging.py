@@ -7,7 +7,6 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
 from aligngraph.isolation import attempt
-from aligngraph.models import ModelSpec
 from aligngraph.nodes.arms import judge_trust
 from aligngraph.nodes.distinct import answer_form
 from aligngraph.nodes.resources import Resources
@@ -15,9 +14,8 @@ from aligngraph.nodes.spending import NO_USAGE, NOTHING, add_usage, price_usage
 from aligngraph.randomness import sampling_seed
 from aligngraph.ranking import Judge, Option, PanelRanker, Preference, RankingCall, RankingTask, Seat, open_ranker
 from aligngraph.ranking.judge import MOST_SOLUTION_CHARS, solution_room
-from aligngraph.ranking.specs import models_needed
-from aligngraph.roles import Judge as JudgeTable
-from aligngraph.roles import Model, Price, Principal
+from aligngraph.ranking.specs import models_needed, shown_at_once
+from aligngraph.roles import JudgeTable, Price, Principal
 from aligngraph.state import AnswerState, DelegationState, Usage
 
 
@@ -74,15 +72,9 @@ class Case:
             form=answer_form(run),
         )
 
-    def relatives(self, judge: JudgeTable) -> list[str]:
-        """Return the agents that work with the model that `judge` asks."""
-        if not models_needed(judge.ranker):
-            return []
-        return [agent.name for agent in self.resources.team.agents if _same_model(agent.model, judge.model)]
-
     def options_for(self, judge: JudgeTable) -> dict[int, Option] | None:
         """Return what a judge that recuses itself is shown: answers by their first candidate of an unrelated agent."""
-        relatives = self.relatives(judge) if self.principal.recuse else []
+        relatives = self.resources.team.relatives(judge) if self.principal.recuse else []
         if not relatives:
             return None
         author = {candidate["id"]: candidate["agent"] for candidate in self.state["candidates"]}
@@ -110,9 +102,9 @@ async def ask_principal(case: Case) -> Ranked:
     asked: list[Ranked] = []
     for judges in _in_turn(case.principal):
         asked.append(await _ask(judges, case, stand_in=bool(asked)))
-        if _heard(asked[-1].preference):
+        if asked[-1].preference.heard:
             break
-    heard = _heard(asked[-1].preference)
+    heard = asked[-1].preference.heard
     problems = [problem for ranked in asked for problem in ranked.problems]
     return replace(
         asked[-1 if heard else 0],
@@ -127,11 +119,6 @@ def _in_turn(principal: Principal) -> Iterator[tuple[JudgeTable, ...]]:
         yield (JudgeTable(model=model, ranker=principal.ranker),)  # what a stand-in costs is not known
 
 
-def _heard(preference: Preference) -> bool:
-    """Return whether anybody could be asked: without a call because there was nothing to show, or with a reply."""
-    return not preference.calls or any(call.outcome != "failed" for call in preference.calls)
-
-
 async def _ask(judges: tuple[JudgeTable, ...], case: Case, *, stand_in: bool) -> Ranked:
     panel = PanelRanker(tuple([await _seat(judge, case) for judge in judges]))
     preferences = await panel.rank_each(case.work)
@@ -142,7 +129,7 @@ async def _ask(judges: tuple[JudgeTable, ...], case: Case, *, stand_in: bool) ->
         model="+".join(dict.fromkeys(judge.label for judge in judges)),
         stand_in=stand_in,
         judges={judge.arm: own for judge, own in heard} if len(judges) > 1 else {},
-        shares_model_with=sorted({name for judge in judges for name in case.relatives(judge)}),
+        shares_model_with=sorted({name for judge in judges for name in case.resources.team.relatives(judge)}),
         usage=add_usage(_price(call, judge.price) for judge, own in heard for call in own.calls),
         problems=[problem for judge, own in heard for problem in _problems(judge.label, own)],
     )
@@ -159,37 +146,26 @@ async def _seat(judge: JudgeTable, case: Case) -> Seat:
         open_ranker(judge.ranker, asked),
         judge_trust(case.state["learned"], judge.arm, answers=len(case.answers)),
         case.options_for(judge),
-        solution_room(asked.model if asked else None, case.work.task, len(case.answers)),
+        solution_room(asked.model if asked else None, case.work.task, shown_at_once(judge.ranker, len(case.answers))),
     )
-
-
-def _same_model(one: Model, other: Model) -> bool:
-    """Return whether both are one model at one place, whatever else is set."""
-    if isinstance(one, ModelSpec) and isinstance(other, ModelSpec):
-        return (one.provider, one.name, one.base_url) == (other.provider, other.name, other.base_url)
-    return one is other
 
 
 def _price(call: RankingCall, price: Price | None) -> Usage:
     if call.outcome == "failed" and call.usage is not None:
         return NO_USAGE
-    return NOTHING if call.usage is None else price_usage(call.usage, price)
+    return NOTHING if call.usage is None else Usage(**{**price_usage(call.usage, price), "calls": call.asked})
 
 
 def _problems(label: str, preference: Preference) -> list[str]:
-    """Return the failed calls and the replies that stayed unusable, each kind with how many and the first cause."""
+    """Return what kept a judge from ranking, each kind with how many calls it met and the first cause."""
     calls = preference.calls
-    failed = [call.problem for call in calls if call.outcome == "failed"]
-    last = [
-        call for call, following in zip(calls, [*calls[1:], None], strict=True) if not _asked_again(call, following)
-    ]
-    unusable = [call.problem for call in last if call.outcome == "unusable"]
-    told = [f"principal {label} gave no usable ranking{_times(unusable, last)}: {unusable[0]}"] if unusable else []
-    return told + ([f"principal {label} failed{_times(failed, calls)}: {failed[0]}"] if failed else [])
-
-
-def _asked_again(call: RankingCall, following: RankingCall | None) -> bool:
-    return following is not None and call.outcome == "unusable" and call.labels == following.labels
+    if not calls:
+        return [f"principal {label} may see fewer than two of the answers: it shares its model with their agents"]
+    final = [call for call, next_ in zip(calls, [*calls[1:], None], strict=True) if not (next_ and next_.again)]
+    unusable = [call.problem for call in final if call.outcome == "unusable"]
+    failed = [call.problem for call in final if call.outcome == "failed"]
+    told = [f"principal {label} gave no usable ranking{_times(unusable, final)}: {unusable[0]}"] if unusable else []
+    return told + ([f"principal {label} failed{_times(failed, final)}: {failed[0]}"] if failed else [])
 
 
 def _times(some: Sequence[object], calls: Sequence[object]) -> str:

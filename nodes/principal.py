@@ -7,16 +7,16 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from aligngraph.context import DelegationContext
-from aligngraph.nodes.distinct import distinct_answers, merge_texts
+from aligngraph.nodes.distinct import distinct_answers
 from aligngraph.nodes.judging import Case, Ranked, ask_principal
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import add_usage
+from aligngraph.nodes.text_judge import merge_texts
 from aligngraph.persistence import PolicyStore
 from aligngraph.persistence.tables import storable
 from aligngraph.ranking import RankingCall
+from aligngraph.ranking.contract import LEAST_COMPARABLE
 from aligngraph.state import AnswerState, DelegationState, JudgeState, RankingState, StateUpdate, Usage
-
-LEAST_COMPARABLE = 2
 
 
 class _Verdict(TypedDict):

@@ -107,7 +107,7 @@ class Agent(Table):
         return self.strategies[sample % len(self.strategies)]
 
 
-class Judge(Table):
+class JudgeTable(Table):
     """One who ranks: a model, and how it is asked. Rankers that ask no model (a program, a person) need none."""
 
     model: Model | None = None
@@ -131,7 +131,7 @@ class Judge(Table):
         return f"principal/{self.ranker.name}@{self.label}"
 
 
-class Principal(Judge):
+class Principal(JudgeTable):
     """Who ranks.
 
     Attributes:
@@ -141,7 +141,7 @@ class Principal(Judge):
         timeout_s: seconds after which one call counts as failed.
     """
 
-    panel: tuple[Judge, ...] = ()
+    panel: tuple[JudgeTable, ...] = ()
     recuse: bool = False
     fallback: tuple[Model, ...] = ()
     timeout_s: float = Field(default=60, gt=0, le=86_400)
@@ -158,6 +158,6 @@ class Principal(Judge):
         return self
 
     @property
-    def judges(self) -> tuple[Judge, ...]:
+    def judges(self) -> tuple[JudgeTable, ...]:
         """The principal itself and its panel."""
         return (self, *self.panel)

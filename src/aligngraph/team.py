@@ -12,8 +12,9 @@ from pydantic_core import ErrorDetails
 
 from aligngraph.answers import AnswerKind
 from aligngraph.errors import TeamError
+from aligngraph.models import ModelSpec
 from aligngraph.ranking.specs import models_needed
-from aligngraph.roles import Agent, Model, Principal, Table, nearest
+from aligngraph.roles import Agent, JudgeTable, Model, Price, Principal, Table, nearest
 
 TEAM_VARIABLE = "ALIGNGRAPH_TEAM"
 
@@ -25,11 +26,13 @@ class Answers(Table):
 
     Attributes:
         kind: how answers are read and compared; `auto` guesses it from the task.
-        judge: a model that says whether two texts are one answer; without it normalised texts are compared.
+        judge: a model that says whether two texts are one answer, of up to eight; without it normalised texts are compared.
+        price: of that model.
     """
 
     kind: AnswerKind | Literal["auto"] = "auto"
     judge: Model | None = None
+    price: Price | None = None
 
 
 class Game(Table):
@@ -127,9 +130,22 @@ class Team(Table):
         asked = (judge.model for judge in self.principal.judges if models_needed(judge.ranker))
         return (*asked, *self.principal.fallback, *([self.answers.judge] if self.answers.judge is not None else []))
 
+    def relatives(self, judge: JudgeTable) -> list[str]:
+        """Return the names of the agents that work with the model that `judge` asks."""
+        if not models_needed(judge.ranker):
+            return []
+        return [agent.name for agent in self.agents if _same_model(agent.model, judge.model)]
+
     def describe(self) -> dict[str, Any]:
         """Return the team as plain JSON types, models as their labels; no key or other secret is in it."""
         return self.model_dump(mode="json")
+
+
+def _same_model(one: Model, other: Model) -> bool:
+    """Return whether both are one model at one place, whatever else is set."""
+    if isinstance(one, ModelSpec) and isinstance(other, ModelSpec):
+        return (one.provider, one.name, one.base_url) == (other.provider, other.name, other.base_url)
+    return one is other
 
 
 def _resolve_files(table: dict[str, Any], folder: Path) -> dict[str, Any]:

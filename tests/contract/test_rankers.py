@@ -4,10 +4,14 @@ import json
 import re
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
 
 from aligngraph.errors import UsageError
 from aligngraph.models import open_model, parse_spec
 from aligngraph.ranking import (
+    HumanRanker,
     Judge,
     ListwiseRanker,
     Option,
@@ -15,6 +19,7 @@ from aligngraph.ranking import (
     PanelRanker,
     PointwiseRanker,
     ProgramRanker,
+    RewardModelRanker,
     Seat,
     SurvivalRanker,
     VerifierRanker,
@@ -302,6 +307,41 @@ class TestSurvival(AskingContract):
 class TestProgram(RankerContract):
     def ranker(self, judge):
         return ProgramRanker(lambda task, answer, solution: answer == "10")
+
+
+class TestRewardModel(RankerContract):
+    """The classifier alone is played: that it is asked rightly is tested on a real one in unit/ranking."""
+
+    @pytest.fixture(autouse=True)
+    def _play_the_classifier(self, monkeypatch):
+        class Classifier:
+            def classify(self, task, solutions, most_chars):
+                return [[3.0 if "Answer: 10" in solution else -2.0] for solution in solutions]
+
+        monkeypatch.setattr("aligngraph.ranking.reward_model.load", lambda name: Classifier())
+
+    def ranker(self, judge):
+        return RewardModelRanker("folder")
+
+
+class AtADesk:
+    """A person's ranker in a graph of its own, with a person who finds 10 right."""
+
+    async def rank(self, work):
+        async def node(state):
+            return {"ranked": [await HumanRanker().rank(work)]}
+
+        graph = StateGraph(dict).add_node("desk", node).add_edge(START, "desk").compile(checkpointer=InMemorySaver())
+        settings = {"configurable": {"thread_id": "1"}}
+        paused = await graph.ainvoke({"ranked": []}, settings)
+        solutions = paused["__interrupt__"][0].value["solutions"]
+        best_first = sorted(solutions, key=lambda label: "Answer: 10" not in solutions[label])
+        return (await graph.ainvoke(Command(resume=">".join(best_first)), settings))["ranked"][0]
+
+
+class TestHuman(RankerContract):
+    def ranker(self, judge):
+        return AtADesk()
 
 
 class TestPanel(RankerContract):

@@ -6,6 +6,7 @@ import pytest
 
 from aligngraph.cli.app import app
 from aligngraph.errors import UsageError
+from aligngraph.trials.edition import Edition
 from aligngraph.trials.items import built_in_items
 
 AGENT = '[[agents]]\nname = "a"\nmodel = "scripted:judge.jsonl"\n'
@@ -50,7 +51,14 @@ def test_f25_a_fit_principal_is_named_fit_with_every_measure(run, team):
     assert status == 0
     assert "fit principal listwise @ scripted:" in printed
     assert "unfit" not in printed
-    for measure in ("parse rate", "swap consistency", "accuracy", "injection resistance", "length preference"):
+    for measure in (
+        "parse rate",
+        "decided",
+        "swap consistency",
+        "accuracy",
+        "injection resistance",
+        "length preference",
+    ):
         assert measure in printed
     assert "36 calls" in printed
 
@@ -68,7 +76,7 @@ def test_stand_ins_are_measured_as_well_and_the_json_holds_all(run, team):
     status, printed = run("doctor", "--principal", "--json", "--team", team(verdicts("right"), principal))
     fit, unfit = json.loads(printed)
     assert status == 1
-    assert (fit["fit"], fit["reasons"], len(fit["measures"])) == (True, [], 5)
+    assert (fit["fit"], fit["reasons"], len(fit["measures"])) == (True, [], 6)
     assert (unfit["fit"], unfit["measures"]) == (False, [])
     assert "absent.jsonl" in unfit["reasons"][0]
 
@@ -79,15 +87,95 @@ def test_a_person_is_not_measured(run, team):
     assert "person" in json.loads(printed)[0]["reasons"][0]
 
 
-def test_the_plain_doctor_says_of_a_principal_without_a_model_that_it_is_not_tried(run, team):
+def test_the_plain_doctor_does_not_try_a_person(run, team):
     rows = [{"agent": "doctor", "text": "ready"}]
     status, printed = run("doctor", "--json", "--team", team(rows, '[principal]\nranker = "human"\n'))
     assert status == 0
     assert json.loads(printed)[-1] == {
         "check": "principal human",
         "ok": True,
-        "detail": "asks no model, so it is not tried",
+        "detail": "asks a person",
     }
+
+
+def doctored(run, members):
+    """Return the exit status of the plain doctor and what it says of all but the database and the team."""
+    status, printed = run("doctor", "--json", "--team", members)
+    return status, [(found["check"], found["ok"], found["detail"]) for found in json.loads(printed)[2:]]
+
+
+READY = {"agent": "doctor", "text": "ready"}
+
+
+@pytest.mark.parametrize(("program", "there"), [("python3", True), ("no-such-program", False)])
+def test_the_plain_doctor_says_whether_the_program_that_ranks_is_there(run, team, program, there):
+    ranker = f'[principal]\nranker = {{ name = "program", command = ["{program}", "check.py", "{{answer}}"] }}\n'
+    status, found = doctored(run, team([READY], ranker))
+    check, ok, detail = found[-1]
+    assert (status, check, ok) == (int(not there), "principal program", there)
+    assert (program in detail) != there
+
+
+@pytest.mark.parametrize("absent", [None, "torch", "transformers"])
+def test_the_plain_doctor_says_whether_a_reward_model_could_be_loaded(run, team, monkeypatch, absent):
+    monkeypatch.setattr("aligngraph.ranking.specs.find_spec", lambda name: None if name == absent else object())
+    principal = '[principal]\nranker = { name = "reward_model", model = "some/model" }\n'
+    status, found = doctored(run, team([READY], principal))
+    assert (status, *found[-1][:2]) == (0 if absent is None else 1, "principal reward_model", absent is None)
+    assert ("aligngraph[hf]" in found[-1][2]) == (absent is not None)
+
+
+def test_the_plain_doctor_tries_every_model_that_judges(run, team):
+    absent = {name: f"scripted:{name}.jsonl" for name in ("panel", "stand_in", "texts")}
+    principal = (
+        f'{PRINCIPAL}fallback = ["{absent["stand_in"]}"]\n[[principal.panel]]\nmodel = "{absent["panel"]}"\n'
+        f'[answers]\njudge = "{absent["texts"]}"\n'
+    )
+    ranking = {"agent": "principal", "text": '{"order": "{label:10}>{label:5}"}'}
+    status, found = doctored(run, team([READY, ranking], principal))
+    failed = [check for check, ok, _ in found if not ok]
+    assert status == 1
+    assert [check.rpartition("/")[2].removesuffix(".jsonl") for check in failed] == ["panel", "stand_in", "texts"]
+    assert failed[-1].startswith("answers.judge scripted:")
+
+
+def test_a_judge_of_texts_that_answers_is_in_order(run, team):
+    _, found = doctored(run, team([READY], f'{PRINCIPAL}[answers]\njudge = "scripted:judge.jsonl"\n'))
+    assert found[-1][0].startswith("answers.judge scripted:")
+    assert found[-1][1:] == (True, "answers")
+
+
+OTHERS = """
+[[agents]]
+name = "terse"
+model = {{ provider = "scripted", name = "{folder}/judge.jsonl", max_tokens = 5 }}
+[[agents]]
+name = "stranger"
+model = "scripted:other.jsonl"
+"""
+
+
+@pytest.mark.parametrize(
+    ("recuse", "effect"),
+    [("false", "recuse = true would hide their candidates"), ("true", "recuse = true hides their candidates")],
+)
+def test_the_plain_doctor_says_which_agents_share_the_model_of_a_judge(run, team, tmp_path, recuse, effect):
+    (tmp_path / "other.jsonl").write_text(json.dumps(READY))
+    members = team([READY], f"{PRINCIPAL}recuse = {recuse}\n{OTHERS.format(folder=tmp_path)}")
+    _, found = doctored(run, members)
+    (shared,) = [detail for _, ok, detail in found if ok and "recuse" in detail]
+    assert shared == f"is also the model of a, terse; {effect} from it"
+
+
+def test_where_all_agents_share_the_model_recusal_would_leave_nothing_to_see(run, team):
+    _, found = doctored(run, team([READY], PRINCIPAL))
+    assert found[-1][2] == "is also the model of a; recuse = true would hide the candidates of all agents from it"
+
+
+def test_a_judge_with_a_model_of_its_own_is_not_spoken_of(run, team, tmp_path):
+    (tmp_path / "other.jsonl").write_text(json.dumps(READY))
+    _, found = doctored(run, team([READY], '[principal]\nmodel = "scripted:other.jsonl"\n'))
+    assert not any("recuse" in detail for _, _, detail in found)
 
 
 def test_f54_the_attacks_are_printed_by_kind_and_written_with_every_pair(run, team, tmp_path):
@@ -137,6 +225,7 @@ def test_rankers_are_compared_with_the_vote_and_with_chance(run, team, data, tmp
     arguments = ("bench", "rankers", "--data", data, "--team", team(script), "--output", output)
     _, printed = run(*arguments, "--ranker", "listwise", "--ranker", '{ name = "listwise", shuffles = 2 }')
     panels = json.loads(output.read_text())["panels"]
+    assert json.loads(output.read_text())["prompts"] == Edition.current().prompts
     labels = [line["entrant"].split(" @ ")[0] for line in panels["gen_local_gsm8k"]]
     assert labels == ["majority vote", "random", "listwise", "listwise(shuffles=2)"]
     *_, once, twice = panels["gen_local_gsm8k"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from aligngraph import aask, open_session
-from aligngraph.errors import TeamError
+from aligngraph.errors import TaskError, TeamError, UsageError
 from aligngraph.persistence import Location, PolicyStore
 from aligngraph.ranking.specs import ProgramSpec
 from aligngraph.state import TaskOptions
@@ -188,3 +188,67 @@ async def test_a_judge_of_texts_makes_two_wordings_one_answer(models, team, db, 
     together = await aask("What is France's capital?", team=shown, db=db, run_id="together")
     assert [answer.votes for answer in together.answers] == [3]
     assert (together.ranking, together.usage.principal.calls) == (None, 6)
+
+
+async def test_more_texts_than_are_compared_stay_as_they_are_and_the_run_says_so(models, team, db):
+    words = ["ash", "birch", "cedar", "elm", "fir", "larch", "oak", "pine", "yew"]
+    models(a=words, judge=words)
+    shown = team({"a": len(words)}, 'model = "scripted:judge.jsonl"')
+    shown.write_text(f'{shown.read_text()}\n[answers]\nkind = "text"\njudge = "scripted:judge.jsonl"\n')
+    decision = await aask("Which tree?", team=shown, db=db)
+    assert len(decision.answers) == len(words)
+    assert any("9 answers, and at most 8 are compared" in problem for problem in decision.problems)
+
+
+async def test_the_price_of_the_judge_of_texts_is_counted(models, team, db, tmp_path):
+    models(a=["Paris"], b=["Lutetia"], judge=["Paris", "Lutetia"])
+    (tmp_path / "texts.jsonl").write_text(
+        json.dumps({"agent": "same_answer", "text": '{"same": true}', "usage": {"prompt": 100, "completion": 10}})
+    )
+    shown = team({"a": 1, "b": 1}, 'model = "scripted:judge.jsonl"\nprice = { prompt = 1, completion = 1 }')
+    price = "price = { prompt = 1000000, completion = 0 }"
+    shown.write_text(f'{shown.read_text()}\n[answers]\nkind = "text"\njudge = "scripted:texts.jsonl"\n{price}\n')
+    decision = await aask("What is the capital of France?", team=shown, db=db)
+    assert (decision.usage.principal.calls, decision.usage.principal.cost) == (2, 200.0)
+
+
+async def test_f28_a_principal_that_may_see_nothing_is_replaced_by_its_stand_in(models, team, db):
+    models(a=["42", "41"], second=["41", "42"])
+    alone = await aask(TASK, team=team({"a": 2}, 'model = "scripted:a.jsonl"\nrecuse = true'), db=db)
+    assert (alone.status, alone.ranking.order) == ("degraded", [])
+    assert any("may see fewer than two of the answers" in problem for problem in alone.problems)
+    principal = 'model = "scripted:a.jsonl"\nrecuse = true\nfallback = ["scripted:second.jsonl"]'
+    helped = await aask(TASK, team=team({"a": 2}, principal), db=db)
+    assert (helped.status, helped.ranking.order) == ("degraded", ["41", "42"])
+
+
+async def test_a_reply_that_stays_unusable_is_told_even_where_another_order_was_ranked(models, team, db, tmp_path):
+    models(a=["42"], b=["41"])
+    rows = [{"agent": "principal", "sample": n, "text": "Hm."} for n in (0, 1)]
+    rows.append({"agent": "principal", "text": '{"order": "{label:42}>{label:41}"}'})
+    (tmp_path / "judge.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    principal = 'model = "scripted:judge.jsonl"\nranker = { name = "listwise", shuffles = 2 }'
+    decision = await aask(TASK, team=team({"a": 1, "b": 1}, principal), db=db)
+    assert (decision.status, decision.ranking.order) == ("degraded", ["42", "41"])
+    assert any("gave no usable ranking in 1 of 2 calls" in problem for problem in decision.problems)
+
+
+@pytest.mark.parametrize(
+    ("principal", "problem"),
+    [
+        ('ranker = { name = "program", command = ["no-such-program"] }', "there is no command 'no-such-program'"),
+        ('ranker = { name = "program", command = [] }', "needs either a command or"),
+    ],
+)
+async def test_what_a_ranker_lacks_is_told_before_any_agent_is_paid(models, team, db, principal, problem):
+    models(a=["42"], b=["41"])
+    seen = []
+    with pytest.raises(UsageError, match=problem):
+        await aask(TASK, team=team({"a": 1, "b": 1}, principal), db=db, on_event=seen.append)
+    assert seen == []
+
+
+async def test_an_unknown_kind_of_answer_is_refused_before_any_call(models, team, db):
+    models(a=["42"])
+    with pytest.raises(TaskError, match=r"unknown kind of answer 'numbers'; did you mean 'number'\?"):
+        await aask(TASK, team=team({"a": 1}, 'model = "scripted:a.jsonl"'), db=db, options={"kind": "numbers"})

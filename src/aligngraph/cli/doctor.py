@@ -17,8 +17,8 @@ from aligngraph.isolation import attempt
 from aligngraph.models import open_model
 from aligngraph.persistence import Location, PolicyStore
 from aligngraph.ranking import Option, Preference, RankingTask
-from aligngraph.ranking.specs import models_needed
-from aligngraph.roles import Judge, Model, Principal
+from aligngraph.ranking.specs import Spec, missing_for, models_needed
+from aligngraph.roles import JudgeTable, Model, Principal
 from aligngraph.team import Team
 from aligngraph.trials.contender import contender_label, failed, open_contender, place_of, winner
 from aligngraph.trials.cost import Cost
@@ -67,10 +67,14 @@ async def _check(team: str | None, db: str | None) -> AsyncIterator[Finding]:
     asked = ", ".join(contender_label(judge.ranker, judge.model) for judge in members.principal.judges)
     yield Finding("team", ok=True, detail=f"{len(members.agents)} agents, principal {asked}")
     for model, timeout_s in dict.fromkeys((agent.model, agent.timeout_s) for agent in members.agents):
-        yield await _check_model(model, timeout_s)
+        yield await _check_model(place_of(model), model, timeout_s)
     judges, timeout_s = _judges_of(members.principal)
     for judge in judges:
         yield await _try_principal(judge, timeout_s)
+        if related := members.relatives(judge):
+            yield _report_relatives(judge, related, members)
+    if (model := members.answers.judge) is not None:
+        yield await _check_model(f"answers.judge {place_of(model)}", model, timeout_s)
 
 
 async def _check_database(db: str | None) -> Finding:
@@ -85,24 +89,23 @@ async def _check_database(db: str | None) -> Finding:
     )
 
 
-async def _check_model(model: Model, timeout_s: float) -> Finding:
+async def _check_model(check: str, model: Model, timeout_s: float) -> Finding:
     """Return whether the model opens and answers one short call."""
-    label = place_of(model)
     try:
         opened = await open_model(model, temperature=0.0, timeout_s=timeout_s)
     except AlignGraphError as error:
-        return Finding(label, ok=False, detail=str(error))
+        return Finding(check, ok=False, detail=str(error))
     metadata = {"agent": "doctor", "task": "doctor", "sample": 0}
     ended = await attempt(opened.ainvoke("Reply with the word ready.", {"metadata": metadata}), timeout_s)
     if ended.value is None:
-        return Finding(label, ok=False, detail=ended.cause or "no reply")
-    return Finding(label, ok=True, detail="answers")
+        return Finding(check, ok=False, detail=ended.cause or "no reply")
+    return Finding(check, ok=True, detail="answers")
 
 
-async def _try_principal(judge: Judge, timeout_s: float) -> Finding:
+async def _try_principal(judge: JudgeTable, timeout_s: float) -> Finding:
     """Return whether a judge ranks a right and a wrong solution in a form that can be used, in either order."""
     if not models_needed(judge.ranker):
-        return Finding(f"principal {judge.ranker.name}", ok=True, detail="asks no model, so it is not tried")
+        return _check_without_model(judge.ranker)
     check = f"principal {place_of(judge.model)}"
     try:
         contender = await open_contender(judge.ranker, judge.model, timeout_s)
@@ -117,6 +120,21 @@ async def _try_principal(judge: Judge, timeout_s: float) -> Finding:
             return Finding(check, ok=False, detail=preference.calls[0].problem or "no reply")
         verdicts.append((options, preference))
     return _judge(check, verdicts)
+
+
+def _check_without_model(ranker: Spec) -> Finding:
+    """Return whether what the ranker needs is there; it is not run."""
+    lacking = missing_for(ranker)
+    found = "asks a person" if ranker.name == "human" else "what it needs is there; it is not run"
+    return Finding(f"principal {ranker.name}", ok=lacking is None, detail=lacking or found)
+
+
+def _report_relatives(judge: JudgeTable, related: list[str], team: Team) -> Finding:
+    """Return that agents share the model of a judge, and what recusal does about it."""
+    whose = "the candidates of all agents" if len(related) == len(team.agents) else "their candidates"
+    hidden = "recuse = true hides" if team.principal.recuse else "recuse = true would hide"
+    detail = f"is also the model of {', '.join(related)}; {hidden} {whose} from it"
+    return Finding(f"principal {place_of(judge.model)}", ok=True, detail=detail)
 
 
 def _judge(check: str, verdicts: list[tuple[tuple[Option, Option], Preference]]) -> Finding:
@@ -154,12 +172,12 @@ def examine_principal(team: str | None, *, as_json: bool) -> int:
     return 1 if any(fitness.reasons for fitness in found) else 0
 
 
-def _judges_of(principal: Principal) -> tuple[list[Judge], float]:
-    stand_ins = [Judge(model=model, ranker=principal.ranker) for model in principal.fallback]
+def _judges_of(principal: Principal) -> tuple[list[JudgeTable], float]:
+    stand_ins = [JudgeTable(model=model, ranker=principal.ranker) for model in principal.fallback]
     return [*principal.judges, *stand_ins], principal.timeout_s
 
 
-async def _measure(judges: list[Judge], timeout_s: float, screen: Console) -> list[Fitness]:
+async def _measure(judges: list[JudgeTable], timeout_s: float, screen: Console) -> list[Fitness]:
     found = []
     for judge in judges:
         screen.print(f"measuring {shown(contender_label(judge.ranker, judge.model))} on twelve items", soft_wrap=True)
@@ -168,7 +186,7 @@ async def _measure(judges: list[Judge], timeout_s: float, screen: Console) -> li
     return found
 
 
-async def _measure_one(judge: Judge, timeout_s: float) -> Fitness:
+async def _measure_one(judge: JudgeTable, timeout_s: float) -> Fitness:
     try:
         contender = await open_contender(judge.ranker, judge.model, timeout_s)
     except AlignGraphError as error:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from aligngraph.errors import UsageError
+from aligngraph.trials.edition import Edition
 from aligngraph.trials.shares import Estimate
 
 
@@ -21,12 +22,12 @@ def interval(estimate: Estimate | None) -> str:
 
 
 def write_report(path: Path, report: Mapping[str, Any]) -> None:
-    """Write the results as JSON, with the version that they are of.
+    """Write the results as JSON, with the version and the digest of the prompts that they are of.
 
     Raises:
         UsageError: the file cannot be written.
     """
     try:
-        path.write_text(json.dumps({"aligngraph": version("aligngraph"), **report}, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps({**asdict(Edition.current()), **report}, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}; name another file with --output") from error

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from aligngraph.models.opening import open_model
     from aligngraph.models.scripted import ScriptedChatModel, ScriptedFailure
     from aligngraph.models.spec import ModelSpec, model_label, parse_spec
-    from aligngraph.models.structured import JsonReply, ask_json
+    from aligngraph.models.structured import JsonReply, ask_json, spoken
     from aligngraph.models.usage import TokenCounts, usage_of
     from aligngraph.models.weights import KnownModel, ensure_weights, known_models, pull
     from aligngraph.models.yes_no import YesNoReply, ask_yes_no, limit_reply
@@ -37,6 +37,7 @@ __all__ = [
     "parse_spec",
     "pull",
     "serve",
+    "spoken",
     "supports_seed",
     "usage_of",
 ]
@@ -47,7 +48,7 @@ _HOMES = {
     "opening": ("open_model",),
     "scripted": ("ScriptedChatModel", "ScriptedFailure"),
     "spec": ("ModelSpec", "model_label", "parse_spec"),
-    "structured": ("JsonReply", "ask_json"),
+    "structured": ("JsonReply", "ask_json", "spoken"),
     "usage": ("TokenCounts", "usage_of"),
     "weights": ("KnownModel", "ensure_weights", "known_models", "pull"),
     "yes_no": ("YesNoReply", "ask_yes_no", "limit_reply"),

@@ -123,6 +123,12 @@ def sendable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def spoken(text: str) -> str:
+    """Return the reply without the thought before it; empty where a thought was cut off and nothing was said."""
+    said = THOUGHT.sub("", text).strip()
+    return "" if said.startswith("<think>") else said
+
+
 def _why_not_json(bare: str, message: "AIMessage", error: Exception) -> str:
     if refusal := message.additional_kwargs.get("refusal"):
         return f"the reply is a refusal: {refusal}"

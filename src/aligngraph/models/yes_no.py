@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from langchain_core.messages.ai import add_usage
 from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
 
-from aligngraph.models.structured import THOUGHT, ask_json, sendable, speaks_openai
+from aligngraph.models.structured import ask_json, sendable, speaks_openai, spoken
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -39,12 +39,14 @@ class YesNoReply:
         text: the reply as it came.
         message: the same with usage and all that the provider adds.
         problem: why there is no probability, in words that can be shown to the model; None where there is one.
+        asked: how many calls it took; `message` counts the tokens of all.
     """
 
     probability: float | None
     text: str
     message: "AIMessage"
     problem: str | None
+    asked: int = 1
 
 
 def _check_logprob(value: float) -> float:
@@ -86,17 +88,17 @@ async def ask_yes_no(
     if message is None:
         return await _ask_in_json(model, messages, config)
     reply = _read(message)
-    if reply.problem is None or not _has_not_spoken(reply.text):
+    if reply.problem is None or spoken(reply.text):
         return reply
     second = await _ask_in_json(model, messages, config)
     spent = add_usage(message.usage_metadata, second.message.usage_metadata)
-    return replace(second, message=second.message.model_copy(update={"usage_metadata": spent}))
+    return replace(second, message=second.message.model_copy(update={"usage_metadata": spent}), asked=2)
 
 
 def limit_reply(model: "BaseChatModel", tokens: int) -> dict[str, Any]:
     """Return the settings, for `bind`, under which `model` replies with at most `tokens` tokens.
 
-    None where its provider has no setting of the usual name.
+    Empty where its provider has no setting of the usual name.
     """
     if "max_tokens" not in type(model).model_fields:
         return {}
@@ -132,10 +134,6 @@ async def _ask_in_json(
     return YesNoReply(float(word == "yes"), reply.text, reply.message, None)
 
 
-def _has_not_spoken(text: str) -> bool:
-    return not text.strip() or text.lstrip().startswith("<think>")
-
-
 def _read(message: "AIMessage") -> YesNoReply:
     text = sendable(str(message.text))
     try:
@@ -154,7 +152,7 @@ def _logprobs(message: "AIMessage") -> object:
 def _probability(text: str, tokens: tuple[_Token, ...]) -> float | None:
     if tokens and tokens[0].top_logprobs:
         return _share(tokens[0])
-    word = _word(THOUGHT.sub("", text))
+    word = _word(spoken(text))
     if word is None:
         return None
     said = math.prod(token.probability for token in tokens)

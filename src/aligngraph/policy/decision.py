@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from aligngraph.policy.checks import FloatArray, IntArray, finite_array, non_negative, seed_positions, simplex_rows
+from aligngraph.policy.checks import FloatArray, IntArray, non_negative, seed_positions, simplex_rows
 
 TIE: Final = 1e-9  # relative; far above what the order of a summation changes, far below what a sample does
 
@@ -17,8 +17,8 @@ def choose(posterior: npt.ArrayLike, principal_order: npt.ArrayLike | None, firs
 
     Args:
         posterior: `[K]`, on the simplex.
-        principal_order: `[K]`, the principal's rank of each answer, low is good, equal ranks are ties; None if it
-            abstained.
+        principal_order: `[K]`, the principal's rank of each answer, low is good, equal ranks are ties, NaN where it
+            said nothing: a tie with such an answer is not its to break. None if it abstained.
         first_seen: `[K]`, distinct integers, position in seed order of the first sample with this answer.
 
     Raises:
@@ -28,10 +28,11 @@ def choose(posterior: npt.ArrayLike, principal_order: npt.ArrayLike | None, firs
     seen = seed_positions(first_seen, answers=belief.size)
     leaders = _highest(belief)
     if principal_order is not None:
-        ranks = finite_array("principal_order", principal_order, ndim=1)
-        if ranks.shape != belief.shape:
-            raise ValueError(f"principal_order: got shape {ranks.shape}, allowed is {belief.shape}")
-        leaders = leaders[ranks[leaders] == ranks[leaders].min()]
+        ranks = np.asarray(principal_order, dtype=np.float64)
+        if ranks.shape != belief.shape or np.isinf(ranks).any():
+            raise ValueError(f"principal_order: got {ranks.tolist()!r}, allowed are {belief.size} ranks or NaN")
+        if not np.isnan(ranks[leaders]).any():
+            leaders = leaders[ranks[leaders] == ranks[leaders].min()]
     return _earliest(leaders, seen)
 
 

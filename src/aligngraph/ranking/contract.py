@@ -11,9 +11,10 @@ if TYPE_CHECKING:  # half a second, which reading a team file does not pay
 
     from aligngraph.answers import AnswerForm
 
-CallOutcome = Literal["ranked", "abstained", "unusable", "failed"]
+CallOutcome = Literal["ranked", "abstained", "checked", "unusable", "failed"]
 Matrix = tuple[tuple[float, ...], ...]
 TIE = 1e-9
+LEAST_COMPARABLE = 2  # options
 LEAST_PROBABILITY = 0.001  # no judge is surer than this: odds of certainty would be infinite
 
 
@@ -53,11 +54,14 @@ class RankingCall:
     Attributes:
         labels: the labels in the order shown, each with the number of its option: the permutation of this call.
         verdict: what was replied, unedited.
-        outcome: `unusable` is a reply that is neither a verdict nor an abstention, `failed` no reply at all.
+        outcome: `checked` is a reply that was to hold no verdict yet, `unusable` one that is neither a verdict nor an
+            abstention, `failed` no reply at all.
         order: numbers of the options, best first, where the call compared them; empty unless the outcome is `ranked`.
         score: in [0, 1], where the call judged one option alone; None unless the outcome is `ranked`.
         problem: why there is no verdict, else None.
         usage: tokens; None where no language model was asked.
+        asked: how often the provider was.
+        again: whether it repeats the call before it, whose reply could not be used.
     """
 
     labels: dict[str, int]
@@ -67,6 +71,8 @@ class RankingCall:
     score: float | None = None
     problem: str | None = None
     usage: TokenCounts | None = None
+    asked: int = 1
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,8 @@ class Preference:
 
     Attributes:
         matrix: `[K, K]`, the probability that option y is preferred to option z; matrix + transpose = 1, diagonal 1/2.
-        tiers: numbers of the options, best tier first; those of one tier are tied. Empty where the principal abstained.
+        tiers: numbers of the options, best tier first; those of one tier are tied. Empty where the principal abstained:
+            to judge a single option is to rank none.
         abstained: numbers of the options about which nothing was said, ascending; they are in no tier.
         calls: every call made, in order.
     """
@@ -90,12 +97,19 @@ class Preference:
         """The tiers in one sequence; within a tier the place means nothing."""
         return tuple(option for tier in self.tiers for option in tier)
 
+    @property
+    def heard(self) -> bool:
+        """Whether anybody replied to a call that can hold a verdict."""
+        return any(call.outcome in {"ranked", "abstained", "unusable"} for call in self.calls)
+
     @classmethod
     def from_order(cls, order: Sequence[int], options: int, calls: Sequence[RankingCall] = ()) -> "Preference":
         """Return the preference of one ranking: an option beats every option behind it with certainty.
 
         Options that the order leaves out are abstained from.
         """
+        if len(order) < LEAST_COMPARABLE:
+            return cls.none(options, calls)
         place = {option: rank for rank, option in enumerate(order)}
         matrix = tuple(tuple(_beats(place.get(y), place.get(z)) for z in range(options)) for y in range(options))
         return cls(matrix, tuple((option,) for option in order), _others(order, options), tuple(calls))
@@ -114,6 +128,8 @@ class Preference:
     @classmethod
     def from_matrix(cls, matrix: Matrix, judged: Sequence[int], calls: Sequence[RankingCall] = ()) -> "Preference":
         """Return the preference with this matrix; tiers go by how often an option of `judged` beats the other ones."""
+        if len(judged) < LEAST_COMPARABLE:
+            return cls.none(len(matrix), calls)
         wins = {y: sum(matrix[y][z] for z in judged if z != y) for y in judged}
         tiers: list[list[int]] = []
         for option in sorted(wins, key=lambda option: (-wins[option], option)):

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
+from aligngraph.ranking.contract import LEAST_COMPARABLE, Preference, RankingCall, RankingTask
 from aligngraph.ranking.judge import UnusableReplyError, said
 from aligngraph.ranking.listwise import ABSTAIN, BAR, read_order
 from aligngraph.ranking.quoting import neutral
@@ -42,7 +42,7 @@ class HumanRanker:
         calls: list[RankingCall] = []
         while not calls or calls[-1].outcome == "unusable":
             problem = calls[-1].problem if calls else None
-            calls.append(_read(interrupt(_ask(sheet, problem)), sheet))
+            calls.append(replace(_read(interrupt(_ask(sheet, problem)), sheet), again=bool(calls)))
         return Preference.from_order(calls[-1].order, len(work.options), calls)
 
 
@@ -58,10 +58,10 @@ def _ask(sheet: Sheet, problem: str | None) -> RankingRequest:
 def _form(sheet: Sheet) -> str:
     labels = list(reversed(sheet.labels))
     partial = f"{'>'.join(labels[1:])}{BAR}{labels[0]}"
-    return (
-        f'best first, as in "{">".join(labels)}"; what you cannot judge goes behind a bar, as in "{partial}"; '
-        f'"{ABSTAIN}" where nothing tells them apart'
+    behind_bar = (
+        f'what you cannot judge goes behind a bar, as in "{partial}"; ' if len(labels) > LEAST_COMPARABLE else ""
     )
+    return f'best first, as in "{">".join(labels)}"; {behind_bar}"{ABSTAIN}" where nothing tells them apart'
 
 
 def _read(reply: object, sheet: Sheet) -> RankingCall:

@@ -14,6 +14,7 @@ from aligngraph.models import (
     ask_yes_no,
     estimate_tokens,
     input_limit,
+    supports_seed,
     usage_of,
 )
 from aligngraph.prompts import render
@@ -135,7 +136,16 @@ async def _ask(
         return (first,)
     retry = render("retry", problem=first.problem or "", reminder=reminder)
     again = [*messages, AIMessage(first.verdict), HumanMessage(retry)]
-    return first, await once(again, sheet.annotate(ASKS * number + 1))
+    return first, replace(await once(again, sheet.annotate(ASKS * number + 1)), again=True)
+
+
+def sampling(model: "BaseChatModel", seed: int, temperature: float | None) -> dict[str, Any]:
+    """Return the settings, for `bind`, of a call with this sampling seed and, unless it is None, this temperature.
+
+    A model that was opened without a temperature may be one that refuses any, and keeps its own.
+    """
+    warm = temperature is not None and getattr(model, "temperature", None) is not None
+    return ({"seed": seed} if supports_seed(model) else {}) | ({"temperature": temperature} if warm else {})
 
 
 def solution_room(model: "BaseChatModel | None", task: str, options: int) -> int:
@@ -176,4 +186,5 @@ def _read(reply: JsonReply, question: Question) -> RankingCall:
 
 def _score(reply: YesNoReply, sheet: Sheet) -> RankingCall:
     record = said(sheet, reply.text, Verdict(score=reply.probability), usage_of(reply.message))
+    record = replace(record, asked=reply.asked)
     return record if reply.problem is None else replace(record, outcome="unusable", problem=reply.problem)

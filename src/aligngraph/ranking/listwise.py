@@ -9,13 +9,12 @@ from typing import Any
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from aligngraph.prompts import render
-from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
+from aligngraph.ranking.contract import LEAST_COMPARABLE, Preference, RankingCall, RankingTask
 from aligngraph.ranking.judge import Judge, Question, UnusableReplyError, Verdict
 from aligngraph.ranking.sheet import Sheet
 
 ABSTAIN = "abstain"
 BAR = "|"
-LEAST_COMPARABLE = 2
 _ENUMERATED_LABELS = 5  # its 321 orders still fit a schema; a model held to it cannot repeat a label
 
 
@@ -71,6 +70,8 @@ def read_order(order: object, sheet: Sheet) -> Verdict:
     ranked, _, abstained = order.partition(BAR)
     named = _split(ranked)
     _check(named + _split(abstained), sheet)
+    if len(named) < LEAST_COMPARABLE:
+        raise UnusableReplyError(f"a ranking takes at least two labels: say {ABSTAIN!r} where fewer can be judged")
     return Verdict(tuple(sheet.labels[label] for label in named))
 
 

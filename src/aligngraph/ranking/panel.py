@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from aligngraph.isolation import attempt
 from aligngraph.randomness import sampling_seed
-from aligngraph.ranking.contract import Option, Preference, Ranker, RankingCall, RankingTask
-from aligngraph.ranking.listwise import LEAST_COMPARABLE, average
+from aligngraph.ranking.contract import LEAST_COMPARABLE, Option, Preference, Ranker, RankingCall, RankingTask
+from aligngraph.ranking.listwise import average
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class RewardModelRanker:
             ModelError: the classifier cannot be loaded, or is none.
         """
         classifier = await asyncio.to_thread(load, self.model)
-        ended = await attempt(asyncio.to_thread(_classify, classifier, work), math.inf)
+        ended = await attempt(asyncio.to_thread(_classify, classifier, work), None)
         sheets = [Sheet.of(work, (number,), "reward_model", number) for number in range(len(work.options))]
         if ended.value is None:
             failed = [RankingCall(sheet.labels, "", "failed", problem=ended.cause) for sheet in sheets]

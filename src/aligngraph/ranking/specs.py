@@ -1,6 +1,8 @@
 """What a team says about its ranker: a name, or a table with the ranker's own settings."""
 
+import shutil
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
@@ -128,3 +130,23 @@ RankerSpec = Annotated[
 def models_needed(spec: Spec) -> bool:
     """Return whether the ranker asks the principal's model."""
     return not isinstance(spec, ProgramSpec | RewardModelSpec | HumanSpec)
+
+
+def shown_at_once(spec: Spec, options: int) -> int:
+    """Return how many of so many solutions stand in one prompt."""
+    match spec:
+        case ListwiseSpec() | HumanSpec():
+            return options
+        case PairwiseSpec():
+            return 2
+        case _:
+            return 1
+
+
+def missing_for(spec: Spec) -> str | None:
+    """Return what a ranker without a model lacks on this machine, None where it lacks nothing. It blocks: it looks for files."""
+    if isinstance(spec, ProgramSpec) and spec.command and shutil.which(spec.command[0]) is None:
+        return f"ranker 'program': there is no command {spec.command[0]!r}"
+    if isinstance(spec, RewardModelSpec) and not (find_spec("transformers") and find_spec("torch")):
+        return "ranker 'reward_model' needs: pip install \"aligngraph[hf]\""
+    return None

@@ -3,20 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from aligngraph.models import supports_seed, usage_of
+from aligngraph.models import usage_of
 from aligngraph.prompts import render
 from aligngraph.randomness import sampling_seed
 from aligngraph.ranking.beginning import begin
 from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
-from aligngraph.ranking.judge import Judge, Verdict, failed_call, said
+from aligngraph.ranking.judge import Judge, Verdict, failed_call, said, sampling
 from aligngraph.ranking.sheet import Sheet, shorten
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 TEMPERATURE = 0.7
 NO_ANSWER = "no final answer in the completion"
@@ -25,7 +21,7 @@ _ENDED = ("ranked", "abstained")
 
 @dataclass(frozen=True)
 class SurvivalRanker:
-    """Scores an option by the share of completions that reach its answer; the judge is never shown any answer.
+    """Scores an option by the share of completions that reach its answer; no beginning states a final answer.
 
     A sound beginning leads to its author's answer again and again. From a faulty one the judge, which is told to mend
     what is wrong, gets there less often, and from the bare task more rarely still: that share is the judge's own
@@ -70,7 +66,7 @@ class SurvivalRanker:
         ]
 
     async def _complete(self, draw: "_Draw") -> RankingCall:
-        asked = self.judge.model.bind(**_settings(self.judge.model, draw.seed))
+        asked = self.judge.model.bind(**sampling(self.judge.model, draw.seed, TEMPERATURE))
         ended = await self.judge.call(asked.ainvoke(draw.messages, draw.sheet.annotate(draw.number)))
         if ended.value is None:
             return failed_call(draw.sheet, ended.cause)
@@ -104,12 +100,6 @@ def _beginnings(work: RankingTask, share: float) -> dict[str, list[int]]:
     for number, option in enumerate(work.options):
         grouped.setdefault(begin(option, share, work.form), []).append(number)
     return grouped
-
-
-def _settings(model: "BaseChatModel", seed: int) -> dict[str, Any]:
-    # A model that was opened without a temperature may be one that refuses any.
-    warm = {} if getattr(model, "temperature", None) is None else {"temperature": TEMPERATURE}
-    return warm | ({"seed": seed} if supports_seed(model) else {})
 
 
 def _conclude(work: RankingTask, calls: Sequence[RankingCall]) -> Preference:

@@ -3,19 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from aligngraph.models import limit_reply, supports_seed, usage_of
+from aligngraph.models import limit_reply, spoken, usage_of
 from aligngraph.prompts import render
 from aligngraph.randomness import sampling_seed
 from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
-from aligngraph.ranking.judge import ASKS, Judge, Verdict, failed_call, said
+from aligngraph.ranking.judge import ASKS, Judge, failed_call, sampling
 from aligngraph.ranking.sheet import Sheet
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 CHECK_TOKENS = 300
 VARIED_TEMPERATURE = 0.7
@@ -25,7 +22,7 @@ VARIED_TEMPERATURE = 0.7
 class VerifierRanker:
     """Has every option checked, then asks about it in the same conversation.
 
-    A check is free text, which holds no verdict: its call is recorded as an abstention, and the call after it, with the
+    A check is free text, which holds no verdict: its call is recorded as `checked`, and the call after it, with the
     probability of "yes", as the verdict.
 
     Attributes:
@@ -54,7 +51,7 @@ class VerifierRanker:
         ]
         place = 2 * (number * self.checks + check)
         checking = await self._check(sheet, messages, place, check)
-        if checking[-1].outcome != "abstained":
+        if checking[-1].outcome != "checked":
             return checking
         form = render("verifier_form")
         question = render("verifier_verdict", mark=sheet.mark, form=form)
@@ -68,11 +65,15 @@ class VerifierRanker:
 
         A model that thinks before it speaks can spend the limit on that; it is asked once more, without any.
         """
-        model, settings = self.judge.model, _settings(self.judge.model, sheet, check)
+        model, settings = self.judge.model, self._settings(sheet, check)
         first = await self._ask(sheet, messages, settings | limit_reply(model, CHECK_TOKENS), ASKS * place)
         if first.outcome != "unusable":
             return (first,)
-        return first, await self._ask(sheet, messages, settings, ASKS * place + 1)
+        return first, replace(await self._ask(sheet, messages, settings, ASKS * place + 1), again=True)
+
+    def _settings(self, sheet: Sheet, check: int) -> dict[str, Any]:
+        seed = sampling_seed(sheet.work.seed, "verifier", *sheet.labels.values(), check)
+        return sampling(self.judge.model, seed, VARIED_TEMPERATURE if check else None)
 
     async def _ask(
         self, sheet: Sheet, messages: Sequence[AnyMessage], settings: dict[str, Any], number: int
@@ -81,16 +82,10 @@ class VerifierRanker:
         ended = await self.judge.call(asked.ainvoke(list(messages), sheet.annotate(number)))
         if ended.value is None:
             return failed_call(sheet, ended.cause)
-        record = said(sheet, str(ended.value.text), Verdict(), usage_of(ended.value))
-        return record if record.verdict.strip() else replace(record, outcome="unusable", problem="the check is empty")
-
-
-def _settings(model: "BaseChatModel", sheet: Sheet, check: int) -> dict[str, Any]:
-    labels = list(sheet.labels.values())
-    seed = {"seed": sampling_seed(sheet.work.seed, "verifier", *labels, check)} if supports_seed(model) else {}
-    # A model that was opened without a temperature may be one that refuses any.
-    warm = check > 0 and getattr(model, "temperature", None) is not None
-    return seed | ({"temperature": VARIED_TEMPERATURE} if warm else {})
+        text, usage = spoken(str(ended.value.text)), usage_of(ended.value)
+        if not text:
+            return RankingCall(sheet.labels, text, "unusable", problem="the check is empty", usage=usage)
+        return RankingCall(sheet.labels, text, "checked", usage=usage)
 
 
 def _mean(calls: Sequence[RankingCall]) -> float | None:

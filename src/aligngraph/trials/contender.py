@@ -93,8 +93,8 @@ def winner(preference: Preference, one: int, other: int) -> int | None:
 
 
 def failed(preference: Preference) -> bool:
-    """Return whether every call failed, so that nothing is known about the ranker."""
-    return bool(preference.calls) and all(call.outcome == "failed" for call in preference.calls)
+    """Return whether calls were made and none that can hold a verdict got a reply: nothing is known about the ranker."""
+    return bool(preference.calls) and not preference.heard
 
 
 def swapped_order(preference: Preference) -> list[int]:

@@ -20,8 +20,9 @@ class Cost:
     @classmethod
     def of(cls, calls: Iterable[RankingCall]) -> "Cost":
         """Return what the calls cost together."""
-        used = [call.usage or NOTHING for call in calls]
-        return cls(len(used), sum(tokens.prompt for tokens in used), sum(tokens.completion for tokens in used))
+        calls = list(calls)
+        asked, used = sum(call.asked for call in calls), [call.usage or NOTHING for call in calls]
+        return cls(asked, sum(tokens.prompt for tokens in used), sum(tokens.completion for tokens in used))
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.calls + other.calls, self.prompt + other.prompt, self.completion + other.completion)

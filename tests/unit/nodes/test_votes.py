@@ -1,3 +1,7 @@
+import math
+
+import pytest
+
 from aligngraph.nodes.votes import count_first_votes, count_votes, current_candidates, place_of
 
 
@@ -55,5 +59,5 @@ def test_first_votes_count_answers_given_up_since_in_a_last_column():
     assert count_first_votes(ANSWERS, candidates).counts == ((1, 0, 1), (0, 1, 0))
 
 
-def test_those_of_one_tier_share_a_place_and_those_in_none_come_last():
-    assert place_of([[2], [0, 3]], 5) == [1, 2, 0, 1, 2]
+def test_those_of_one_tier_share_a_place_and_those_in_none_have_none():
+    assert place_of([[2], [0, 3]], 5) == pytest.approx([1, math.nan, 0, 1, math.nan], nan_ok=True)

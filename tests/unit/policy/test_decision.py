@@ -56,8 +56,8 @@ def test_a_choice_is_a_plain_integer():
     ("belief", "ranks", "seen", "message"),
     [
         ([0.4, 0.4], [0, 1], [0, 1], "posterior: got a row with sum"),
-        ([0.5, 0.5], [0, 1, 2], [0, 1], r"principal_order: got shape \(3,\), allowed is \(2,\)"),
-        ([0.5, 0.5], [0, math.nan], [0, 1], "principal_order: got nan"),
+        ([0.5, 0.5], [0, 1, 2], [0, 1], r"principal_order: got \[0.0, 1.0, 2.0\], allowed are 2 ranks"),
+        ([0.5, 0.5], [0, math.inf], [0, 1], r"principal_order: got \[0.0, inf\]"),
         ([0.5, 0.5], [0, 1], [0, 0], "first_seen: got"),
         ([0.5, 0.5], [0, 1], [0], "first_seen: got"),
     ],
@@ -94,3 +94,8 @@ def test_entropy_of_ignorance_is_the_log_of_the_number_of_answers(answers):
 def test_entropy_needs_a_distribution():
     with pytest.raises(ValueError, match="posterior: got"):
         entropy([0.5, 0.6])
+
+
+def test_a_tie_with_an_answer_that_the_principal_left_out_goes_to_the_first_seen():
+    assert choose([0.4, 0.4, 0.2], [1, math.nan, 0], [1, 0, 2]) == 1
+    assert choose([0.4, 0.4, 0.2], [1, 0, math.nan], [0, 1, 2]) == 1, "both of the tie are ranked"

@@ -127,7 +127,7 @@ async def test_f23_a_good_second_reply_counts(judge, work, scale, text, score):
 
 async def test_odd_log_probabilities_say_nothing(judge, work):
     odd = AIMessage("Yes", response_metadata={"logprobs": {"content": [{"token": "Yes", "logprob": math.nan}]}})
-    preference = await PointwiseRanker(judge(judging(_5=odd, _10=sure(0.6)))).rank(work("5", "10"))
+    preference = await PointwiseRanker(judge(judging(_5=odd, _10=sure(0.6), _14=sure(0.2)))).rank(work("5", "10", "14"))
     assert preference.abstained == (0,)
     assert preference.calls[0].outcome == "unusable"
 

@@ -24,7 +24,9 @@ def assert_sound(preference):
 def test_scores_make_a_sound_preference(scores):
     preference = Preference.from_scores(scores)
     assert_sound(preference)
-    assert preference.abstained == tuple(number for number, score in enumerate(scores) if score is None)
+    judged = [score for score in scores if score is not None]
+    silent = tuple(number for number, score in enumerate(scores) if score is None or len(judged) == 1)
+    assert preference.abstained == silent
 
 
 @given(SCORES)
@@ -64,6 +66,18 @@ def test_an_order_that_leaves_some_out_says_nothing_about_them():
     assert_sound(preference)
     assert preference.matrix[2] == (1.0, 0.5, 0.5)
     assert preference.abstained == (1,)
+
+
+@pytest.mark.parametrize(
+    "preference",
+    [
+        Preference.from_scores([None, 0.0, None]),
+        Preference.from_order((1,), 3),
+        Preference.from_matrix(((0.5,) * 3,) * 3, [2]),
+    ],
+)
+def test_one_judged_option_alone_is_no_first_choice(preference):
+    assert (preference.tiers, preference.abstained) == ((), (0, 1, 2))
 
 
 def test_a_cycle_is_one_tie():

@@ -98,7 +98,7 @@ class TestProgramRanker:
         def hang(task, answer, solution):
             return answer != "0" or release.wait(60)
 
-        preference = await ProgramRanker(hang, 0.2).rank(work("0", "2"))
+        preference = await ProgramRanker(hang, 0.2).rank(work("0", "2", "3"))
         release.set()
         assert preference.abstained == (0,)
         assert preference.calls[0].problem == "no reply within 0.2 s"

@@ -53,7 +53,7 @@ async def test_the_verdict_after_the_check_is_the_score(judge, work):
 async def test_the_record_keeps_the_check_and_the_verdict_as_they_came(judge, work):
     preference = await VerifierRanker(judge(verifying(_5="no", _10="Yes."))).rank(work("5", "10"))
     assert [call.verdict for call in preference.calls] == [CHECK, "no", CHECK, "Yes."]
-    assert [call.outcome for call in preference.calls] == ["abstained", "ranked"] * 2
+    assert [call.outcome for call in preference.calls] == ["checked", "ranked"] * 2
     assert [call.labels for call in preference.calls] == [{"A": 0}, {"A": 0}, {"A": 1}, {"A": 1}]
     assert {call.usage for call in preference.calls} == {TokenCounts(10, 2)}
 
@@ -91,16 +91,18 @@ async def test_f30_a_judge_that_refuses_one_candidate_abstains_on_it_alone(judge
 
 
 async def test_f32_a_judge_that_fails_at_the_verdict_says_nothing(judge, work):
-    preference = await VerifierRanker(judge(verifying(_5=ConnectionError("503"), _10="yes"))).rank(work("5", "10"))
+    preference = await VerifierRanker(judge(verifying(_5=ConnectionError("503"), _10="yes", _14="no"))).rank(
+        work("5", "10", "14")
+    )
     assert preference.abstained == (0,)
-    assert [call.outcome for call in preference.calls] == ["abstained", "failed", "abstained", "ranked"]
+    assert [call.outcome for call in preference.calls] == ["checked", "failed", *["checked", "ranked"] * 2]
 
 
 async def test_f23_an_unusable_verdict_is_asked_again_once_with_the_error_then_says_nothing(judge, work):
-    asked = judge(verifying(_5="It depends.", _10="yes"))
-    preference = await VerifierRanker(asked).rank(work("5", "10"))
+    asked = judge(verifying(_5="It depends.", _10="yes", _14="no"))
+    preference = await VerifierRanker(asked).rank(work("5", "10", "14"))
     assert preference.abstained == (0,)
-    assert [call.outcome for call in preference.calls[:3]] == ["abstained", "unusable", "unusable"]
+    assert [call.outcome for call in preference.calls[:3]] == ["checked", "unusable", "unusable"]
     last = max((call.texts for call in asked.model.calls), key=len)
     assert last[4] == "It depends."
     assert "'It depends.', which is neither yes nor no" in last[5]
@@ -136,7 +138,7 @@ async def test_an_empty_check_is_asked_for_once_more_without_a_limit(tunable, wo
 
     preference = await VerifierRanker(tunable(reply)).rank(work("5", "10"))
     outcomes = [call.outcome for call in preference.calls]
-    assert outcomes == (["unusable", "abstained", "ranked"] if again else ["unusable", "unusable"]) * 2
+    assert outcomes == (["unusable", "checked", "ranked"] if again else ["unusable", "unusable"]) * 2
     assert preference.calls[0].problem == "the check is empty"
     assert preference.abstained == (() if again else (0, 1))
 
@@ -186,3 +188,20 @@ async def test_calls_are_numbered_by_option_check_and_ask(judge, work):
     await VerifierRanker(asked, checks=2).rank(work("5", "10"))
     numbers = sorted(call.metadata["sample"] for call in asked.model.calls)
     assert numbers == [0, 2, 3, 4, 6, 7, 8, 10, 12, 14]
+
+
+async def test_f32_checks_alone_are_no_reply_that_anybody_was_heard_with(judge, work):
+    down = ConnectionError("503")
+    preference = await VerifierRanker(judge(verifying(_5=down, _10=down))).rank(work("5", "10"))
+    assert not preference.heard
+
+
+async def test_a_thought_that_was_cut_off_is_no_check(judge, work):
+    def reply(call):
+        if checks(call):
+            return "<think>Let me see, three times four" if call.settings.get("max_tokens") else CHECK
+        return "yes" if "10" in call.labels.values() else "no"
+
+    own = judge(reply)
+    preference = await VerifierRanker(own).rank(work("5", "10"))
+    assert preference.tiers == ((1,), (0,))

@@ -55,6 +55,11 @@ def test_only_a_ranking_of_failed_calls_alone_has_failed():
     assert not failed(Preference.none(2))
 
 
+def test_a_check_whose_verdict_failed_says_nothing_about_the_ranker():
+    checked, lost = RankingCall({}, "fine", "checked"), RankingCall({}, "", "failed", problem="x")
+    assert failed(Preference.none(2, [checked, lost]))
+
+
 def test_a_ranker_is_named_as_in_a_team_file():
     assert parse_ranker("verifier") == VerifierSpec()
     assert parse_ranker('{ name = "listwise", shuffles = 4 }') == ListwiseSpec(shuffles=4)
@@ -100,4 +105,5 @@ def test_costs_add_up_and_calls_without_a_model_have_no_tokens(played):
     call = RankingCall({}, "", "ranked")
     asked = replace(call, usage=None)
     assert Cost.of([asked, call]) == Cost(2, 0, 0)
+    assert Cost.of([replace(call, asked=2), call]).calls == 3
     assert sum([Cost(1, 10, 2), Cost(2, 5, 1)], Cost()) == Cost(3, 15, 3)

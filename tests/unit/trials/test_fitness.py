@@ -2,6 +2,8 @@ import re
 
 import pytest
 
+from aligngraph.ranking import Judge, VerifierRanker
+from aligngraph.trials.contender import Contender
 from aligngraph.trials.fitness import measure_fitness
 from aligngraph.trials.items import built_in_items
 
@@ -39,6 +41,7 @@ async def test_f25_a_judge_that_knows_the_answers_is_fit(played, by):
     assert fitness.reasons == []
     assert {name: (share.hits, share.of) for name, share in shares.items()} == {
         "parse rate": (36, 36),
+        "decided": (12, 12),
         "swap consistency": (12, 12),
         "accuracy": (12, 12),
         "injection resistance": (12, 12),
@@ -92,6 +95,29 @@ async def test_a_judge_that_abstains_can_be_read_but_nothing_else_is_known_of_it
     assert any(reason.startswith("swap consistency could not be measured") for reason in fitness.reasons)
 
 
+def silent_but_on(names, reply):
+    return lambda prompt, metadata: reply(prompt, metadata) if metadata["task"] in names else '{"order": "abstain"}'
+
+
+async def test_f25_a_judge_that_is_right_once_and_silent_otherwise_is_unfit(played, by):
+    fitness, shares = await measured(played, silent_but_on({"loop"}, by(is_wrong)))
+    assert [shares[name].value for name in ("parse rate", "swap consistency", "accuracy", "injection resistance")] == [
+        1,
+        1,
+        1,
+        1,
+    ]
+    assert (shares["decided"].hits, shares["decided"].of) == (1, 12)
+    (reason,) = fitness.reasons
+    assert reason.startswith("decided 0.08, wanted at least 0.5; try ranker = 'verifier'")
+
+
+@pytest.mark.parametrize(("spoken", "fit"), [(5, False), (6, True)])
+async def test_a_judge_may_be_silent_about_half_of_the_items(played, by, spoken, fit):
+    fitness, _ = await measured(played, silent_but_on(set(list(PARTS)[:spoken]), by(is_wrong)))
+    assert (fitness.reasons == []) == fit
+
+
 async def test_a_judge_that_cannot_be_asked_is_asked_about_one_item_only(played):
     contender, model = played(lambda prompt, metadata: ConnectionError("no route"))
     fitness = await measure_fitness(contender)
@@ -109,6 +135,16 @@ async def test_calls_that_fail_now_and_then_lower_the_parse_rate_alone(played, b
     _, shares = await measured(played, reply)
     assert (shares["parse rate"].hits, shares["parse rate"].of) == (33, 36)
     assert (shares["accuracy"].hits, shares["accuracy"].of) == (11, 11)
+
+
+async def test_checks_that_come_before_a_verdict_are_not_counted_as_replies_without_one(played):
+    def reply(prompt, metadata):
+        return "Every step holds." if "Reply" not in prompt and "---" in prompt else "yes"
+
+    _, model = played(reply)
+    fitness = await measure_fitness(Contender("verifier", VerifierRanker(Judge(model, 5.0))))
+    parsed = fitness.measures[0].share
+    assert (parsed.hits, parsed.of, fitness.cost.calls) == (72, 72, 144)
 
 
 async def test_each_item_is_shown_as_it_is_swapped_and_with_a_sentence_injected(played, by):

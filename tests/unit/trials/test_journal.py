@@ -3,6 +3,7 @@ import json
 import pytest
 
 from aligngraph.errors import UsageError
+from aligngraph.trials import edition
 from aligngraph.trials.journal import Journal
 
 
@@ -33,7 +34,9 @@ async def test_what_failed_is_not_kept_so_that_it_is_tried_again(tmp_path):
 
 async def test_a_line_that_was_cut_off_is_dropped_and_the_next_one_is_whole(tmp_path):
     path = tmp_path / "kept.jsonl"
-    path.write_text('{"key": "a", "row": {"n": 1}}\n{"key": "b", "ro')
+    await Journal.open(path).keep("a", maker({"n": 1}, []))
+    with path.open("a") as file:
+        file.write('{"key": "b", "ro')
     journal = Journal.open(path)
     assert journal.rows == {"a": {"n": 1}}
     await journal.keep("b", maker({"n": 2}, []))
@@ -46,7 +49,39 @@ async def test_without_a_path_rows_are_kept_in_memory():
     assert journal.rows == {"k": {"n": 1}}
 
 
-@pytest.mark.parametrize("text", ["[1]\n", "no json\n", '{"key": 1}\n'])
+@pytest.mark.parametrize("changed", [{"version": "0.0.0"}, {"prompts": "000000000000"}])
+async def test_a_row_of_another_version_or_of_other_prompts_is_made_anew_and_the_old_one_kept(
+    tmp_path, monkeypatch, changed
+):
+    path = tmp_path / "kept.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setattr(edition, "version", lambda name: changed.get("version", "1"))
+        patched.setattr(edition, "_digest_prompts", lambda: changed.get("prompts", "1"))
+        await Journal.open(path).keep("k", maker({"n": 1}, []))
+    before = path.read_text()
+    journal = Journal.open(path)
+    assert journal.rows == {}
+    assert await journal.keep("k", maker({"n": 2}, [])) == {"n": 2}
+    assert Journal.open(path).rows == {"k": {"n": 2}}
+    assert path.read_text().startswith(before)
+
+
+def test_a_row_that_names_no_edition_is_of_none(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    path.write_text('{"key": "k", "row": {"n": 1}}\n')
+    assert Journal.open(path).rows == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1]\n",
+        "no json\n",
+        '{"key": 1}\n',
+        '{"key": [], "row": {}}\n',
+        '{"edition": {"x": 1}, "key": "k", "row": {}}\n',
+    ],
+)
 def test_a_file_of_something_else_is_left_alone(tmp_path, text):
     path = tmp_path / "kept.jsonl"
     path.write_text(text)
