@@ -28,7 +28,7 @@ ALLOWED = {
     "persistence": FOUNDATION,
     "ranking": FOUNDATION | {"answers", "models", "prompts"},
     "roles": FOUNDATION | {"models", "prompts", "ranking"},
-    "team": FOUNDATION | {"answers", "ranking", "roles"},
+    "team": FOUNDATION | {"answers", "models", "ranking", "roles"},
     "state": {"answers"},
     "decision": set(),
     "context": FOUNDATION | {"team", "roles"},

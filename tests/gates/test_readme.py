@@ -5,17 +5,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from aligngraph import Team, build_delegation
+from aligngraph.ranking.specs import Spec
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+DOCS = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def blocks(language, text=README):
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
@@ -73,6 +76,27 @@ def test_the_team_of_the_readme_is_valid():
     (text,) = blocks("toml")
     team = Team.parse(text, "README.md")
     assert [agent.name for agent in team.agents] == ["gpt", "llama", "qwen", "here"]
+
+
+@pytest.mark.parametrize("text", [block for text in DOCS.values() for block in blocks("toml", text)])
+def test_what_the_docs_add_to_a_team_is_valid(text):
+    agents = '[[agents]]\nname = "a"\nmodel = "openai:gpt-4.1-mini"\n'
+    assert Team.parse(agents + text, "docs").principal.ranker
+
+
+def test_the_docs_name_every_ranker_with_its_settings():
+    rows = re.findall(r"^\| `(\w+)` \|.*\|([^|]*)\|$", DOCS["rankers.md"], re.MULTILINE)
+    named = {name: set(re.findall(r"`(\w+)`", settings)) for name, settings in rows}
+    specs = {spec.model_fields["name"].default: spec for spec in get_args(Spec)}
+    assert set(named) == set(specs)
+    assert all(set(specs[name].model_fields) - {"name", "score"} <= settings for name, settings in named.items())
+
+
+def test_every_source_that_the_code_cites_is_in_the_bibliography():
+    code = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    cited = set(re.findall(r"\[([A-Z]\w+[12]\d{3})\]", code))
+    assert cited
+    assert cited - set(re.findall(r"\[([A-Z]\w+[12]\d{3})\]", DOCS["bibliography.md"])) == set()
 
 
 def test_the_picture_is_the_graph():
