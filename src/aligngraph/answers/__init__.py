@@ -1,6 +1,6 @@
 """Final answers: what a text declares, and which answers are one."""
 
-from aligngraph.answers.choices import Option
+from aligngraph.answers.choices import Choice
 from aligngraph.answers.equivalence import AnswerClass, equivalence_key, group_answers
 from aligngraph.answers.extraction import extract_answer
 from aligngraph.answers.form import AnswerForm
@@ -11,7 +11,7 @@ __all__ = [
     "AnswerClass",
     "AnswerForm",
     "AnswerKind",
-    "Option",
+    "Choice",
     "equivalence_key",
     "extract_answer",
     "group_answers",

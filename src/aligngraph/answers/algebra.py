@@ -1,12 +1,12 @@
 """What mathematical expressions are worth, asked of a worker process that may be killed at any time.
 
 The worker is started when first needed and shared by all threads of this process. It outlives no parent: its standard input
-ends with the parent, and a request ends with its time limit.
+ends with the parent, and a request ends with its limit. That is one of processor time, so that what is equal does not depend
+on how busy the machine is.
 """
 
 import atexit
 import contextlib
-import functools
 import json
 import logging
 import os
@@ -19,9 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-LIMIT_S = 0.9  # of one expression, hence less than 2 s of a pair
+LIMIT_S = 0.9  # of processor time, for one expression
 _START_LIMIT_S = 60.0
-_GRACE_S = 1.0  # the worker ends itself at its limit; only where it cannot, it is ended from here
+# The worker is ended at its limit by its system; where that cannot, or does not, it is ended from here: after so many seconds.
+_PATIENCE_S = 10.0 if hasattr(signal, "setitimer") else 1.0
+_MAX_KNOWN = 8192
 _MAX_FAILURES = 3
 _COMMAND = (sys.executable, "-P", "-m", "aligngraph.answers.math_worker")
 _log = logging.getLogger(__name__)
@@ -35,12 +37,14 @@ class _Connection:
     lines: "queue.SimpleQueue[str]" = field(default_factory=queue.SimpleQueue)
 
     def exchange(self, request: str | None, limit_s: float) -> str | None:
-        """Return the reply to a request, or None where the worker is dead or silent."""
+        """Return the reply to a request, `""` where the worker is dead, or None where it is silent."""
         try:
             if request is not None:
                 print(request, file=self.process.stdin, flush=True)
-            return self.lines.get(timeout=limit_s) or None
-        except (OSError, queue.Empty):
+            return self.lines.get(timeout=limit_s)
+        except OSError:
+            return ""
+        except queue.Empty:
             return None
 
     def read(self, pipe: IO[str]) -> None:
@@ -71,15 +75,12 @@ class MathWorker:
         self._failures = 0
 
     def ask(self, request: Mapping[str, Any], limit_s: float = LIMIT_S) -> dict[str, Any] | None:
-        """Return the worker's reply, or None where it had none within the limit. A worker that died is replaced once."""
+        """Return the worker's reply, or None where it had none within the limit. A worker that was dead is replaced once."""
         line = json.dumps({**request, "limit_s": limit_s})
         with self._lock:
-            for _ in range(2):
-                connection = self._connection or self._start()
-                reply = connection.exchange(line, limit_s + _GRACE_S) if connection else None
-                if reply is not None:
-                    break
-                self._stop()
+            reply = self._exchange(line, limit_s + _PATIENCE_S)
+            if reply == "":
+                reply = self._exchange(line, limit_s + _PATIENCE_S)
         answer: dict[str, Any] | None = json.loads(reply or "null")
         return answer
 
@@ -97,6 +98,13 @@ class MathWorker:
                 with contextlib.suppress(OSError):
                     os.close(pipe.fileno()) if pipe else None
 
+    def _exchange(self, line: str, patience_s: float) -> str | None:
+        connection = self._connection or self._start()
+        reply = connection.exchange(line, patience_s) if connection else None
+        if not reply:
+            self._stop()
+        return reply
+
     def _start(self) -> _Connection | None:
         if self._failures >= _MAX_FAILURES:
             return None
@@ -107,7 +115,7 @@ class MathWorker:
             return None
         self._connection = connection = _Connection(process)
         threading.Thread(target=connection.read, args=(process.stdout,), name="math-worker", daemon=True).start()
-        if connection.exchange(None, _START_LIMIT_S) is None:
+        if not connection.exchange(None, _START_LIMIT_S):
             self._stop()
             self._note_failure(f"{_COMMAND} ended at once")
             return None
@@ -145,13 +153,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WORKER.forget)
 
 
-@functools.lru_cache(maxsize=8192)
-def ask_value(latex: str, *, is_equation: bool) -> Mapping[str, Any]:
-    """Return what the worker says of one expression, nothing where that took too long."""
-    return _WORKER.ask({"equation" if is_equation else "value": latex}) or {}
+_known: dict[str, Mapping[str, Any]] = {}
 
 
-@functools.lru_cache(maxsize=8192)
-def ask_same(one: str, other: str) -> bool:
-    """Return whether math-verify takes two expressions that have no value (inequalities, say) for one, in either order."""
-    return (_WORKER.ask({"same": [one, other]}) or {}).get("same", False) is True
+def ask(request: Mapping[str, Any], limit_s: float) -> Mapping[str, Any] | None:
+    """Return what the worker says, or None where that takes more processor time than `limit_s`, remembered or not.
+
+    Only what it said is remembered: a worker that could not be started, or a limit that was lower, is no property of the request.
+    """
+    key = json.dumps(request)
+    reply = _known.get(key) or _WORKER.ask(request, limit_s)
+    if reply is None:
+        return None
+    if len(_known) >= _MAX_KNOWN:
+        _known.clear()
+    _known[key] = reply
+    return reply if reply.get("seconds", 0) <= limit_s else None

@@ -21,23 +21,30 @@ _NAMED = re.compile(
     r"[*_:]*\s*(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_REMARK = re.compile(r"is (?:the )?(?:correct|right|best|answer).*", re.DOTALL)
+_CLAUSE_END = r"(?=[*_]*\s*(?:$|[.,;:!)\u2013\u2014\n]|-\s|(?:because|since|as|for)\b))"
+_IS_RIGHT = r"is (?:the )?(?:correct|right|best)(?: (?:answer|option|choice|one))?"
+_REMARK = re.compile(rf"(?:{_IS_RIGHT}|is the answer){_CLAUSE_END}.*", re.DOTALL)
+_BRACKETED = r"[(\[](?P<{}>[A-Ja-j])[)\]]"
 _STATED = re.compile(
-    r"\b(?:correct|right|best|final)\s+(?:answer|option|choice)\s*(?:is|:)?\s*[*_:]*\s*(?:option\s+)?[*_(\[]*(?P<letter>[A-J])(?![\w'])"
-    r"|\b(?:answer|option|choice)\s+(?:is\s+)?[*_(\[]*(?P<named>[A-J])[)\]*_]*\s+is\s+(?:the\s+)?(?:correct|right|best)",
-    re.IGNORECASE,
+    r"(?:\b(?i:correct|right|best|final) (?i:answer|option|choice)\b"
+    r"(?:[^.!?\n]{0,40}?(?:\b(?i:is)\b|:)[*_:\s]*(?:(?i:option|choice|letter|answer) )?[*_]*"
+    rf"(?:{_BRACKETED.format('round')}|(?P<bare>[A-J]){_CLAUSE_END})"
+    rf"|\s*[*_]*{_BRACKETED.format('beside')})"
+    rf"|(?<![Ii]f )(?<!whether )\b(?i:answer|option|choice) (?:is )?[*_(\[]*(?P<named>[A-J])[)\]*_]* {_IS_RIGHT}{_CLAUSE_END})"
+    r"(?!\s*(?:[,/&]|or\b|and\b)\s*(?:or |and )?[*_(\[]*[A-J]\b)",  # one of several
+    re.MULTILINE,
 )
 _MIN_OPTIONS = 2
 
 
-class Option(NamedTuple):
+class Choice(NamedTuple):
     """One of the answers that a task offers."""
 
     letter: str
     text: str
 
 
-def find_options(task: str) -> tuple[Option, ...]:
+def find_options(task: str) -> tuple[Choice, ...]:
     """Return the options that the task lists, lettered from A without a gap; none where it lists fewer than two."""
     found: list[re.Match[str]] = []
     for match in _MARKER.finditer(task):
@@ -49,10 +56,10 @@ def find_options(task: str) -> tuple[Option, ...]:
     if len(found) < _MIN_OPTIONS:
         return ()
     ends = [*(match.start() for match in found[1:]), len(task)]
-    return tuple(Option(_letter(match), _text(task[match.end() : end])) for match, end in zip(found, ends, strict=True))
+    return tuple(Choice(_letter(match), _text(task[match.end() : end])) for match, end in zip(found, ends, strict=True))
 
 
-def chosen_letter(answer: str, options: Sequence[Option] = ()) -> str | None:
+def chosen_letter(answer: str, options: Sequence[Choice] = ()) -> str | None:
     r"""Return the letter of the option that the answer names (`b`, `(B)`, `\text{(B)}`, `B) Rome`, `Rome`), or None."""
     text = plain(answer)
     meant = [option.letter for option in options if text and _meaning(option.text) == _meaning(text)]
@@ -65,17 +72,17 @@ def chosen_letter(answer: str, options: Sequence[Option] = ()) -> str | None:
     return letter if _agrees(match, letter, options) else None
 
 
-def stated_letter(text: str, options: Sequence[Option] = ()) -> str | None:
+def stated_letter(text: str, options: Sequence[Choice] = ()) -> str | None:
     """Return the letter that the last such statement gives (`the correct option is (B)`, a last line `B`), or None."""
     lines = text.strip().splitlines()
     last = chosen_letter(lines[-1], options) if lines else None
     matches = list(_STATED.finditer(text))
     if last is None and matches:
-        return chosen_letter(matches[-1]["letter"] or matches[-1]["named"], options)
+        return chosen_letter(_letter(matches[-1]), options)
     return last
 
 
-def _agrees(match: re.Match[str], letter: str, options: Sequence[Option]) -> bool:
+def _agrees(match: re.Match[str], letter: str, options: Sequence[Choice]) -> bool:
     """Return whether what follows the letter leaves it at that: nothing, its own text, or after a mark another remark."""
     rest, key = match["rest"], words_key(match["rest"])
     if not key or _REMARK.fullmatch(key):

@@ -1,16 +1,24 @@
 """Which answers are one.
 
 Every answer is read into a tree (`structure`). The leaves of all answers are divided into classes of equal value; an answer's
-own key is its tree with every leaf replaced by its class. Answers with one own key are one. What an answer writes beyond its value
-is optional (a percent sign, a unit, a name as in `x = 5`): such an answer may also be read without it, and joins the first of
-its readings that another answer of the set gives plainly:
+own key is its tree with every leaf replaced by its class. Answers with one own key are one. What an answer carries beyond its value
+is optional (a percent sign, a unit, a name as in `x = 5`): such an answer may also be read without it, and takes the first of
+its readings that another answer of the set gives:
 
 - a percentage is read as the bare number (`28%` as 28) where that is among the answers, else as the fraction (`50%` as 0.5);
   so 0.5 and 50 stay apart whatever percentages stand between them;
 - `5 cm`, `$5` and `x = 5` are read as 5, while `5 cm` and `5 m`, `x = 5` and `y = 5` differ.
 
-Classes of leaves are closed transitively and a reading depends on which answers there are and not on their order: hence the result
-is an equivalence relation on the set, whatever it holds, and the same for every order.
+The two become one only if they take none but each other: a 5 that is taken as 5 cm by one and as 5 m by another is neither, and
+`$5` and `500 cents`, which are one, join neither 5 nor 500 where both are there. Hence, whatever else is in the set,
+
+- two answers that both carry a unit, a name or a percent sign share a class only if they are one by themselves, too;
+- so do two answers that carry none of these: no class holds two plain values.
+
+(An answer that carries something may share a class with a plain one by way of a third: `500 cents` and 5, where there is `$5`.)
+Only the classes of leaves are closed transitively: two values that a third equals within the digits that it was rounded to, or
+wherever it is defined, are one with it. A reading depends on which answers there are and not on their order; so the result is an
+equivalence relation on the set, whatever it holds, and the same for every order.
 """
 
 import functools
@@ -19,10 +27,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aligngraph.answers.algebra import ask_same, ask_value
-from aligngraph.answers.numbers import LONG_DECIMAL, Number, Percent, Quantity, parse_number
+from aligngraph.answers.numbers import Number, Percent, Quantity, parse_number, short_scale
 from aligngraph.answers.tree import Assignment, Expression, Leaf, Measured, Node, Opaque, Series, SeriesKind
-from aligngraph.answers.values import Value, same_value, value_of_number, value_of_reply
+from aligngraph.answers.valuation import Valuation, by_length
 
 Classes = Mapping[Leaf, Hashable]
 
@@ -74,11 +81,22 @@ def equal_keys(nodes: Sequence[Node]) -> list[Hashable]:
     )
     own = [_key(node, classes) for node in nodes]
     present = set(own)
-    joined = Classing()
-    for key, several in zip(own, readings, strict=True):
-        plainer = (_key(reading, classes) for reading in several)
-        joined.join(key, next((reading for reading in plainer if reading in present), key))
+    first = [
+        next((key for reading in several if (key := _key(reading, classes)) in present), None) for several in readings
+    ]
+    joined = _joined({(key, reading) for key, reading in zip(own, first, strict=True) if reading is not None})
     return [joined.find(key) for key in own]
+
+
+def _joined(taken: set[tuple[Hashable, Hashable]]) -> "Classing":
+    """Return the partition that makes one of those own keys and readings that take, and are taken by, none but each other."""
+    takes = Counter(key for key, _ in taken)
+    is_taken = Counter(reading for _, reading in taken)
+    joined = Classing()
+    for key, reading in taken:
+        if takes[key] == is_taken[reading] == 1:
+            joined.join(key, reading)
+    return joined
 
 
 class Classing:
@@ -115,6 +133,9 @@ def _readings(node: Node) -> Iterator[Node]:
             bare = Series(kind, tuple(next(_readings(part), part) for part in parts))
             if bare != node:
                 yield bare
+                yield from _readings(bare)
+        case Expression(latex, False) if scaled := short_scale(latex):
+            yield scaled
 
 
 def _equations(node: Node) -> Iterator[Expression]:
@@ -176,10 +197,11 @@ def _series_key(kind: SeriesKind, parts: Sequence[Hashable]) -> Hashable:
 def _leaf_classes(leaves: set[Leaf]) -> Classes:
     """Return the class of every leaf; expressions are evaluated only where there is something to compare them with."""
     classing = Classing()
-    valued = [leaf for leaf in leaves if not isinstance(leaf, Opaque)]
+    valued = sorted((leaf for leaf in leaves if not isinstance(leaf, Opaque)), key=by_length)
     if len(valued) > 1 and any(_needs_value(leaf) for leaf in valued):
+        valuation = Valuation(valued)
         for one, other in _comparable(valued):
-            if _is_same(one, other):
+            if valuation.is_same(one, other):
                 classing.join(one, other)
     return {leaf: classing.find(leaf) for leaf in leaves}
 
@@ -192,25 +214,3 @@ def _comparable(leaves: Sequence[Leaf]) -> Iterator[tuple[Leaf, Leaf]]:
     return (
         (one, other) for one, other in itertools.combinations(leaves, 2) if _needs_value(one) or _needs_value(other)
     )
-
-
-def _is_same(one: Leaf, other: Leaf) -> bool:
-    first, second = _value(one), _value(other)
-    if first and second:
-        return same_value(first, second)
-    if first or second or not (isinstance(one, Expression) and isinstance(other, Expression)):
-        return False
-    return _is_readable(one) and _is_readable(other) and ask_same(*sorted((one.latex, other.latex)))
-
-
-def _value(leaf: Leaf) -> Value | None:
-    if isinstance(leaf, Number):
-        return value_of_number(leaf)
-    if not isinstance(leaf, Expression):
-        return None
-    reply = ask_value(leaf.latex, is_equation=leaf.is_equation)
-    return value_of_reply(reply, is_equation=leaf.is_equation, is_rounded=bool(LONG_DECIMAL.search(leaf.latex)))
-
-
-def _is_readable(leaf: Expression) -> bool:
-    return ask_value(leaf.latex, is_equation=leaf.is_equation).get("readable", False) is True

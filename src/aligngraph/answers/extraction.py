@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from aligngraph.answers.choices import Option, chosen_letter, stated_letter
+from aligngraph.answers.choices import Choice, chosen_letter, stated_letter
 from aligngraph.answers.conclusions import concluded_math, concluded_number, last_number
 from aligngraph.answers.kinds import AnswerKind
 from aligngraph.answers.texts import canonical_json, first_json, last_json
@@ -43,7 +43,7 @@ class _Found:
     answer: str
 
 
-def extract_answer(text: str, kind: AnswerKind = "text", options: Sequence[Option] = ()) -> str | None:
+def extract_answer(text: str, kind: AnswerKind = "text", options: Sequence[Choice] = ()) -> str | None:
     r"""Return the answer that `text` states, or None where it states none of that kind.
 
     In this order: the last line of the form `Answer: ...` (or the field `"answer"` of a JSON object), the last `\boxed{...}`, the
@@ -54,21 +54,21 @@ def extract_answer(text: str, kind: AnswerKind = "text", options: Sequence[Optio
     return _EXTRACTORS[kind](text, options)
 
 
-def _text(text: str, options: Sequence[Option]) -> str | None:
+def _text(text: str, options: Sequence[Choice]) -> str | None:
     del options
     return _declared(text) or _boxed(text) or _stated(text)
 
 
-def _number(text: str, options: Sequence[Option]) -> str | None:
+def _number(text: str, options: Sequence[Choice]) -> str | None:
     answer = _text(text, options)
     return (answer and last_number(answer)) or concluded_number(text)
 
 
-def _math(text: str, options: Sequence[Option]) -> str | None:
+def _math(text: str, options: Sequence[Choice]) -> str | None:
     return _text(text, options) or concluded_math(text)
 
 
-def _choice(text: str, options: Sequence[Option]) -> str | None:
+def _choice(text: str, options: Sequence[Choice]) -> str | None:
     """Return the letter of the option, or what the text declares where that is none of the options."""
     answer = _text(text, options)
     if answer is None:
@@ -76,7 +76,7 @@ def _choice(text: str, options: Sequence[Option]) -> str | None:
     return chosen_letter(answer, options) or answer
 
 
-def _code(text: str, options: Sequence[Option]) -> str | None:
+def _code(text: str, options: Sequence[Choice]) -> str | None:
     del options
     declaration = _declaration(text)
     rest = text[declaration.position :] if declaration else ""
@@ -90,7 +90,7 @@ def _code(text: str, options: Sequence[Option]) -> str | None:
     return code.strip("\n") if code.strip() and len(code) <= MAX_DOCUMENT_CHARACTERS else None
 
 
-def _json(text: str, options: Sequence[Option]) -> str | None:
+def _json(text: str, options: Sequence[Choice]) -> str | None:
     del options
     declaration = _declaration(text)
     declared = text[declaration.position :] if declaration and not _FIELD.match(text, declaration.position) else ""
@@ -99,7 +99,7 @@ def _json(text: str, options: Sequence[Option]) -> str | None:
     return answer if answer is None or len(answer) <= MAX_DOCUMENT_CHARACTERS else None
 
 
-_EXTRACTORS: dict[AnswerKind, Callable[[str, Sequence[Option]], str | None]] = {
+_EXTRACTORS: dict[AnswerKind, Callable[[str, Sequence[Choice]], str | None]] = {
     "number": _number,
     "math": _math,
     "choice": _choice,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from aligngraph.answers.choices import Option, chosen_letter, find_options
+from aligngraph.answers.choices import Choice, chosen_letter, find_options
 from aligngraph.answers.equivalence import AnswerClass, group_answers
 from aligngraph.answers.extraction import extract_answer
 from aligngraph.answers.kinds import AnswerKind, guess_kind
@@ -25,7 +25,7 @@ class AnswerForm:
     """
 
     kind: AnswerKind = "text"
-    choices: tuple[Option, ...] = ()
+    choices: tuple[Choice, ...] = ()
     guessed: bool = False
 
     @classmethod

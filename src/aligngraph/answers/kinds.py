@@ -10,11 +10,16 @@ AnswerKind = Literal["number", "math", "choice", "text", "code", "json"]
 _OPTIONS = re.compile(r"(?:^|\s|[,;?{])[*_]*(?:\(A\)|A\)|\[A\])|^[ \t>*_-]*A[*_]*[.:]", re.MULTILINE)
 _CODE = re.compile(
     r"\b(?:write|implement|complete|define|create|provide|generate|fix|refactor|give me|return)\b[^.?!\n]{0,60}"
-    r"\b(?:function|class|method|program|script|code|snippet|query|queries|regex|regular expression|unit tests?|decorator)\b"
+    r"\b(?:(?:function|method|program|script|code|snippet|query|queries|regex|regular expression|unit tests?|decorator)\b"
+    r"|class(?: (?:named|called|that|which|with|for|to|in)\b| `?(?-i:[A-Z])|\s*[`.,:(]|\s*$))"
     r"|^\s*def \w+\(.*\).*:\s*\n\s*(?:\"\"\"|''')",
     re.IGNORECASE | re.MULTILINE,
 )
-_JSON = re.compile(r"\bJSON\b")
+_JSON = re.compile(
+    r"\b(?:(?:as|in|into|only) (?:an? )?(?:valid |single )?|(?:answer|convert|create|extract|format|generate|give|output|print|produce"
+    r"|provide|reply|respond|return|serialize|write)\b[^.?!\n]{0,60}\b)JSON\b(?! string\b.*\?)",
+    re.IGNORECASE,
+)
 _LATEX = re.compile(
     r"\\(?:[dt]?frac|sqrt|begin|cdot|times|le|ge|pi|text|left|sum|int|lim|log|sin|cos|tan|in|cup|angle|circ|boxed|[(\[])"
     r"|(?<![\\$\w])\$(?:[^\s$]|(?=[^\s$])[^$\n]*[^\s$\d])\$(?!\d)"

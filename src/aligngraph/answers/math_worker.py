@@ -2,13 +2,14 @@ r"""The worker process that parses and evaluates mathematical answers: `python -
 
 Answers come from language models, so whatever is read here may be hostile. The parser is that of math-verify, which works on
 LaTeX and evaluates no Python; beyond that the process that reads may not start others, write files or open sockets, has bounded
-memory, and the operating system ends it when a request outlasts its limit: even in the middle of an endless multiplication, and
-when nobody is left to wait for it. Where the system can fork, it is then replaced in a millisecond.
+memory, and the operating system ends it when a request outlasts its limit of processor time: even in the middle of an endless
+multiplication, and when nobody is left to wait for it. Where the system can fork, it is then replaced in a millisecond.
 
 A request is a line of JSON, and so is its reply. `{"value": latex}` and `{"equation": latex}` (an expression that an equation
 says to be 0) are answered by `{"exact": [numerator, denominator]}` in hexadecimal, by `{"points": [[real, imaginary], ...]}`,
 null being undefined, by `{"readable": true}` for mathematics without a value, or by `{}` for what is none;
-`{"same": [latex, latex]}` by `{"same": bool}`; a request that outlasted its limit by null. At its start the process says `{}`.
+`{"same": [latex, latex]}` by `{"same": bool}`; a request that outlasted its limit by null. With every reply comes what it has
+cost: `"seconds"` of processor time. At its start the process says `{}`.
 """
 
 import hashlib
@@ -18,6 +19,8 @@ import os
 import re
 import signal
 import sys
+import time
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -46,6 +49,7 @@ _WARM_UP = (
     r"\log_2 8 + \sin(y)",
 )
 _CONVERSION = ConversionConfig(lowercase_symbols=False)
+_REPLIED = 1  # exit status of a reader that stumbled and said so
 
 
 def main() -> None:
@@ -58,7 +62,8 @@ def main() -> None:
         status = os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1])
         if status == 0:
             return
-        _say({} if status > 0 else None)
+        if status != _REPLIED:
+            _say({} if status > 0 else None)
     _confine()
     _serve()
 
@@ -66,10 +71,12 @@ def main() -> None:
 def _serve() -> None:
     for line in sys.stdin:
         request = json.loads(line)
+        start = time.process_time()
+        sys.excepthook = partial(_stumble, start)
         _set_alarm(request.pop("limit_s"))
         reply = _answer(request)
         _set_alarm(0)
-        _say(reply)
+        _say({**reply, "seconds": time.process_time() - start})
 
 
 def _say(reply: dict[str, Any] | None) -> None:
@@ -195,26 +202,30 @@ def _coordinate(name: str, number: int) -> sympy.Rational:
 
 
 def _set_alarm(seconds: float) -> None:
-    """Have the operating system end this process in so many seconds (0: never): Python itself may be too busy to."""
+    """Have the system end this process after so many seconds of processor time (0: never): Python may be too busy to."""
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _confine() -> None:
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    if hasattr(signal, "SIGPROF"):
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
     if os.name == "posix":
         resource = import_module("resource")
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.excepthook = _end
     sympy_parser.eval_expr = _refuse
     sys.addaudithook(_forbid)
 
 
-def _end(*_: object) -> NoReturn:
-    """End at once where a request cannot be answered: nobody reads the traceback, and the next reader is waiting."""
-    os._exit(1)
+def _stumble(start: float, *_: object) -> NoReturn:
+    """Say that a request cannot be answered, and end at once: nobody reads the traceback, and the next reader is waiting."""
+    status = _REPLIED + 1
+    try:
+        _say({"seconds": time.process_time() - start})
+        status = _REPLIED
+    finally:
+        os._exit(status)
 
 
 def _refuse(*_: object) -> NoReturn:

@@ -73,6 +73,7 @@ _REWRITES = tuple(
         (r"(?<![\\a-zA-Z])(pi|infinity|infty|theta|alpha|beta)(?![a-zA-Z])", lambda match: _NAMED[match[1]]),
         (r"(?<![\\a-zA-Z])(sin|cos|tan|cot|sec|csc|ln|log|exp)(?=[(^_])", r"\\\1"),
         (r"\s+", " "),
+        (r"(?i)(?<![\w-])negative (?=[$\d]|\.\d|\\(?:frac|sqrt|pi))|^ ?minus (?=[$\d]|\.\d)", "-"),
     )
 )
 

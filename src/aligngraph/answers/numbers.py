@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from aligngraph.answers.notation import plain
+from aligngraph.answers.number_words import read_number_words
 from aligngraph.answers.units import Unit, find_unit
 
 _MAX_DIGITS = 400  # longer strings of digits are compared as strings: parsing them costs quadratic time
@@ -31,16 +32,21 @@ _NUMBER = re.compile(
     r"(?:(?P<mixed>\d+)(?:\s+(?=\d+\s*/)|\s*(?=\\frac)))?"
     rf"(?:\\frac\{{\s*(?P<top>-?\d+)\s*\}}\{{\s*(?P<bottom>\d+)\s*\}}"
     rf"|(?P<decimal>{_DECIMAL})(?:{_POWER_OF_TEN})?(?:\s*/\s*(?P<denominator>\d+))?)"
-    r"(?:\s*(?P<scale>hundred|thousand|million|billion|trillion)\b)?(?P<unit>\s*[^\d\s.,].{0,40})?"
+    r"(?:\s*(?P<scale>hundred|thousand|lakh|million|crore|billion|trillion)\b)?(?P<unit>\s*[^\d\s.,].{0,40})?"
 )
 _PER = re.compile(r"\s*(?:/|per\b|an?\b)")
 _PERCENT = re.compile(r"%|percent(?:age)?(?: points?)?|per cent|pct", re.IGNORECASE)
-_ONES = "zero one two three four five six seven eight nine".split()  # noqa: SIM905
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()  # noqa: SIM905
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
-_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_COMPOUNDS = [f"{ten}-{one}".removesuffix("-zero") for ten in _TENS for one in _ONES]
-_NAMED = {word: Fraction(value) for value, word in enumerate([*_ONES, *_TEENS, *_COMPOUNDS, "one hundred"])}
+_SCALES = {
+    "hundred": 100,
+    "thousand": 10**3,
+    "lakh": 10**5,
+    "million": 10**6,
+    "crore": 10**7,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
+_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9}  # of money
+_SHORT = re.compile(r"(?P<decimal>\d[\d,]*(?:\.\d+)?)\s*(?P<scale>[kKM])")
 _REPEATING = re.compile(r"(?P<sign>-?)(?P<whole>\d*)\.(?P<first>\d*)\\overline\s*\{(?P<period>\d+)\}")
 
 
@@ -91,16 +97,26 @@ def read_quantity(answer: str) -> Number | Percent | Quantity | None:
     text = plain(answer)
     if len(text) > _MAX_DIGITS:
         return None
-    if text.casefold() in _NAMED:
-        return Number(_NAMED[text.casefold()])
+    if (words := read_number_words(text)) is not None:
+        return Number(Fraction(words))
     if repeating := _REPEATING.fullmatch(text):
         return Number(_repeating(repeating))
     match = _NUMBER.fullmatch(text)
     number = match and _number(match)
     if match is None or number is None:
         return None
-    unit = match["unit"] or ""
-    return _measured(number, f"{match['currency'] or ''}{unit}" if _PER.match(unit) or not unit else unit)
+    unit, currency = match["unit"] or "", match["currency"] or ""
+    if currency and (scale := _SHORT_SCALES.get(unit.strip().casefold())):  # `$3.5 M`
+        return _measured(Number(number.value * scale), currency)
+    return _measured(number, f"{currency}{unit}" if _PER.match(unit) or not unit else unit)
+
+
+def short_scale(text: str) -> Number | None:
+    """Return what `5k` and `3.5 M` are for one who takes the letter for a thousand or a million, or None for anything else."""
+    match = _SHORT.fullmatch(text)
+    if match is None:
+        return None
+    return Number(Fraction(match["decimal"].replace(",", "")) * _SHORT_SCALES[match["scale"].casefold()])
 
 
 def _measured(number: Number, unit: str) -> Number | Percent | Quantity | None:

@@ -16,11 +16,34 @@ _STATEMENT = re.compile(
 _NUMBER = re.compile(
     r"(?<![\w.,^\\{}/-])-?[$\u20ac\u00a3]?-?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?\s?%?(?![\w^\\{}/]|[.,:]\d)"
 )
-_UNCLEAR = re.compile(
-    r"\b(?:plus|minus|times|over|divided|squared|cubed|root|half|not|cannot|than|unknown|\w+n't|every|each"
-    r"|january|february|march|april|may|june|july|august|september|october|november|december|\w+day)\b|[=+^*\\<>|]|\w\(",
-    re.IGNORECASE,
+_OPERATIONS = r"plus|minus|times|over|divided|squared|cubed|root|half|twice|doubled?|tripled?|every|each"
+_DENIALS = (
+    r"not|no|nor|never|neither|none|cannot|\w+n't|unable|unknown|unclear|undetermined|undefined|uncertain|unsure|wrong|incorrect"
+    r"|impossible|invalid|insufficient|false|mistaken|guess\w*|maybe|perhaps|possibly|might|sorry|errors?(?=\W*\d)"
 )
+_SCALES = (
+    r"dozens?|tens|hundreds|thousands|lakhs|millions|crores|billions|trillions|halves|thirds|fourths|fifths|sixths|sevenths|eighths"
+    r"|ninths|tenths|hundredths|thousandths|millionths"
+)
+_HOURS = r"noon|midnight|in the (?:morning|afternoon|evening)"
+_NEGATIVE = r"negative|below (?:zero|freezing|sea level)|(?:loss|losses|deficit|debt) of|loss$|in debt|overdrawn"
+_BOUNDS = r"at (?:least|most)|up to|or|than|under|above|below|beyond|within|minimum of|maximum of|exceed\w*"
+_DOWNWARDS = (
+    r"decreas\w+|less|fewer|younger|shorter|lower|slower|smaller|lighter|cheaper|earlier|worse|declined?|reduc\w+|behind"
+    r"|drop(?:s|ped)?|fell|fall(?:s|en)?"
+)
+_DATES = r"january|february|march|april|may|june|july|august|september|october|november|december|\w+day"
+
+
+def _words(*classes: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(classes)})\b|(?:\d\s*|^)[ap]\.?m\b", re.IGNORECASE)
+
+
+# What is gained, increased or older is the number by itself; only the other direction is told from it.
+_UNCLEAR = _words(_OPERATIONS, _DENIALS, _SCALES, _HOURS, _NEGATIVE, _BOUNDS, _DOWNWARDS, _DATES)
+_OTHER_VALUE = _words(_SCALES, _HOURS, _NEGATIVE)
+_DENIED = re.compile(rf"\b(?:{_DENIALS})\b", re.IGNORECASE)
+_SYMBOLS = re.compile(r"[=+^*\\<>|]|\w\(")
 _NAMED = re.compile(
     r"(?!total|answer|result|about|approximately|roughly|exactly|only|just|around)[A-Za-z]+\s", re.IGNORECASE
 )
@@ -44,13 +67,23 @@ def statement(text: str) -> str | None:
     return text[match.end() :] if match and match.end() else None
 
 
+def is_denied(text: str) -> bool:
+    """Return whether the text says that something is not so, or that it is not known."""
+    return bool(_DENIED.search(text))
+
+
+def is_other_value(text: str) -> bool:
+    """Return whether the text says that a number stands for another one: `2 dozen`, `5 below zero`, `5 pm`."""
+    return bool(_OTHER_VALUE.search(text))
+
+
 def unit_of(text: str) -> WithUnit | None:
     r"""Return value and unit of mathematics that ends in words (`12\pi square feet`, `\sqrt{2} apples`), or None."""
     match = _TAIL.fullmatch(text)
     if (
         match is None
         or is_wordy(match["value"])
-        or _UNCLEAR.search(match["words"].partition("^")[0])
+        or _UNCLEAR.search(match["words"])
         or not re.search(r"[\d\\]", match["value"])
     ):
         return None
@@ -60,7 +93,8 @@ def unit_of(text: str) -> WithUnit | None:
 
 def read_prose(text: str) -> Number | Percent | Quantity | None:
     """Return the only number of a sentence, with its unit, or None where it has several or says what is done to it."""
-    numbers = list(_NUMBER.finditer(text)) if is_wordy(text) and not _UNCLEAR.search(text) else []
+    is_plain = is_wordy(text) and not _UNCLEAR.search(text) and not _SYMBOLS.search(text)
+    numbers = list(_NUMBER.finditer(text)) if is_plain else []
     if len(numbers) != 1 or re.search(r"\d", text[: numbers[0].start()] + text[numbers[0].end() :]):
         return None
     if _NAMED.fullmatch(text[: numbers[0].start()]):  # `Room 5` is no number

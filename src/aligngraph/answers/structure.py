@@ -37,7 +37,11 @@ _MATRIX = re.compile(
 )
 _RATIO = re.compile(r"(\d+)\s*:\s*(?!\d\d(?:\D|$))(\d+)")
 _BASED = re.compile(r"(\d{1,400})\s*_\s*\{?\s*(\d{1,2})\s*\}?")
-_TIME = re.compile(r"\d{1,2}:\d\d(?:\s*[ap]\.?m)?", re.IGNORECASE)
+_TIME = re.compile(r"\d{1,2}:\d\d(?:\s*[ap]\.?m)?|\d{1,2}\s*[ap]\.?m", re.IGNORECASE)
+_NO_SOLUTION = re.compile(r"(?:there (?:is|are) )?no solutions?|(?:the )?empty set", re.IGNORECASE)
+_KIND_OF = re.compile(
+    r"(?:the )?(?:solution )?(?:set|interval|(?:ordered )?pair|point|matrix|vector) (?=[(\[{\\])", re.IGNORECASE
+)
 _MATHS = re.compile(r"[\d\\=+^*/<>|]")
 _SPACED_NUMBERS = re.compile(r"-?[\d.,]+(?:\s+-?[\d.,]+)+")
 _IN_DEGREES = re.compile(
@@ -72,7 +76,7 @@ def _read_infinity(text: str) -> Node | None:
 
 
 def _read_words(text: str) -> Node | None:
-    if text in {"\\emptyset", "\\{\\}", "{}"}:
+    if text in {"\\emptyset", "\\{\\}", "{}"} or _NO_SOLUTION.fullmatch(text):
         return EMPTY_SET
     if text.casefold() in {"\\mathbb{r}", "all real numbers", "all reals"}:
         return _interval("-\\infty", "<", "\\infty", "<")
@@ -95,10 +99,15 @@ def _read_based(text: str) -> Node | None:
 
 def _read_ratio(text: str) -> Node | None:
     if _TIME.fullmatch(text):
-        return Opaque(words_key(text).replace(" ", ""))
+        return Opaque(re.sub(r"[ .]", "", words_key(text)))
     match = _RATIO.fullmatch(text)
     number = match and read_quantity(f"{match[1]}/{match[2]}")
     return Series("ratio", (number,)) if number else None
+
+
+def _read_kind_of(text: str) -> Node | None:
+    match = _KIND_OF.match(text)
+    return _read(text[match.end() :]) if match else None
 
 
 def _read_list(text: str) -> Node | None:
@@ -262,6 +271,7 @@ _READERS: tuple[Callable[[str], Node | None], ...] = (
     _read_matrix,
     _read_based,
     _read_ratio,
+    _read_kind_of,
     _read_list,
     _read_relation,
     _read_union,

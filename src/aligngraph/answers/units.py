@@ -75,6 +75,8 @@ _UNITS = {
 @functools.lru_cache(maxsize=1024)
 def find_unit(text: str) -> Unit | None:
     """Return the unit that the text names (`cm`, `square feet`, `km/h`, `inches^2`), or None for any other word."""
+    if text.strip() == "M":  # a million rather than metres
+        return None
     name = _DEGREES.sub("°", text.strip(" .").casefold())
     parts = _RATE.split(_PER_HOUR.get(name, name))
     units = [_simple(part) for part in parts]

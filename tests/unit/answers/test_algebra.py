@@ -37,6 +37,7 @@ HOSTILE = [
     r"\begin{pmatrix}" * 50,
     "x" * 100_000,
 ]
+BUSY_S = 10  # that other programs may take from this one
 posix_only = pytest.mark.skipif(os.name != "posix", reason="signals and processes as POSIX has them")
 linux_only = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 
@@ -86,7 +87,9 @@ def wait_until(holds, seconds=10):
     ],
 )
 def test_the_worker_says_what_an_expression_is_worth(worker, request_, reply):
-    assert worker.ask(request_, limit_s=20) == reply
+    said = worker.ask(request_, limit_s=20)
+    assert 0 < said.pop("seconds") < 20
+    assert said == reply
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda text: text[:20])
@@ -94,7 +97,7 @@ def test_a_hostile_answer_is_different_within_its_limit_and_the_next_pair_is_ans
     MATH.same(r"\sqrt{4}", "2")
     start = time.monotonic()
     assert not MATH.same(hostile, "7")
-    assert time.monotonic() - start < 3 * algebra.LIMIT_S + 1
+    assert time.monotonic() - start < 3 * algebra.LIMIT_S + BUSY_S
     assert MATH.same(hostile, hostile)
     assert MATH.same(r"\sqrt{49}", "7")
 
@@ -103,7 +106,7 @@ def test_two_hostile_answers_of_a_pair_cost_two_limits():
     MATH.same(r"\sqrt{4}", "2")
     start = time.monotonic()
     assert not MATH.same(ENDLESS + "+1", ENDLESS + "+2")
-    assert time.monotonic() - start < 2 * algebra.LIMIT_S + 1
+    assert time.monotonic() - start < 2 * algebra.LIMIT_S + BUSY_S
 
 
 @pytest.mark.parametrize(
@@ -175,10 +178,10 @@ def test_a_hostile_answer_in_one_thread_leaves_the_other_threads_right():
 
 @posix_only
 def test_a_worker_that_is_killed_from_outside_is_replaced(worker):
-    assert worker.ask({"value": "2+2"}) == {"exact": ["4", "1"]}
+    assert worker.ask({"value": "2+2"})["exact"] == ["4", "1"]
     worker._connection.process.kill()
     worker._connection.process.wait()
-    assert worker.ask({"value": "2+3"}, limit_s=20) == {"exact": ["5", "1"]}
+    assert worker.ask({"value": "2+3"}, limit_s=20)["exact"] == ["5", "1"]
 
 
 def test_closing_ends_the_worker_and_all_it_started(worker):
@@ -188,7 +191,7 @@ def test_closing_ends_the_worker_and_all_it_started(worker):
     assert process.returncode is not None
     assert process.stdin.closed
     assert process.stdout.closed
-    assert worker.ask({"value": "2+2"}, limit_s=20) == {"exact": ["4", "1"]}
+    assert worker.ask({"value": "2+2"}, limit_s=20)["exact"] == ["4", "1"]
 
 
 def test_where_no_worker_can_be_started_expressions_are_compared_as_strings_and_it_is_said_once(

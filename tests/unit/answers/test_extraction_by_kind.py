@@ -31,6 +31,11 @@ def extract(kind, text, task=""):
         ("She buys 4. Thus she spends 4 * 5 = 20 dollars.", "20"),
         ("3 bags of 4.\nTotal = 3 * 4 = 12\n", "12"),
         ("The total cost is 8 + 9 = 17.", "17"),
+        ("So the total for 3 days is 45 dollars.", "45"),
+        ("Answer: 3 5", "5"),
+        ("Answer: 5 fewer apples than before", "5"),
+        ("Answer: 2 dozen", "2 dozen"),
+        ("Answer: 5 degrees below zero", "5 degrees below zero"),
     ],
 )
 def test_a_number_is_what_is_declared_or_concluded(text, answer):
@@ -50,6 +55,18 @@ def test_a_number_is_what_is_declared_or_concluded(text, answer):
         "The final answer is \\(\\boxed{",
         "Answer: I do not know",
         'For example, "the total is 4" would be a good form.',
+        "Answer: cannot be determined from step 2",
+        "Answer: not 5",
+        "Answer: I cannot say, 5 would be a guess",
+        "Answer: 12 (not 13)",
+        "Answer: 5:30",
+        "Answer: Error 404",
+        "Answer: 3 dogs and 4 cats",
+        "So it is not 12.",
+        "Therefore, 5 is wrong.",
+        "The final price is $12.50, not $13.",
+        "Thus 12 of 15 remain.",
+        "Therefore, she needs 2 dozen.",
         "The answer isn't 4.",
     ],
 )
@@ -79,6 +96,7 @@ def test_of_several_declarations_the_last_one_counts_whatever_its_form():
         (r"Therefore, \(x = 5\).", "x = 5"),
         ("Therefore, it is 12.", "12"),
         (r"We see $a = 3$ and go on", None),
+        (r"Therefore, it is not $x = 5$.", None),
         (r"Since $x^2 = 4$, we look at both signs.", None),
     ],
 )

@@ -45,16 +45,26 @@ def test_a_percentage_is_the_bare_number_if_that_is_there_else_the_fraction(answ
     ("answers", "classes"),
     [
         (["5 cm", "5 m"], [(0,), (1,)]),
-        (["5 cm", "5 m", "5"], [(0, 1, 2)]),
+        (["5 cm", "5 m", "5"], [(0,), (1,), (2,)]),
+        (["5 cm", "0.05 m", "5"], [(0, 1, 2)]),
+        (["$5", "500 cents", "5", "500"], [(0, 1), (2,), (3,)]),
+        (["1 hour", "60 minutes", "1", "60"], [(0, 1), (2,), (3,)]),
+        (["5 km", "5 miles", "5"], [(0,), (1,), (2,)]),
         (["5 km", "5000 m", "7"], [(0, 1), (2,)]),
         (["x = 5", "y = 5"], [(0,), (1,)]),
-        (["x = 5", "5", "$5"], [(0, 1, 2)]),
-        ([r"101_2", "101", r"101_3"], [(0, 1, 2)]),
+        (["x = 5", "y = 5", "5"], [(0,), (1,), (2,)]),
+        (["x = 1, y = 2", "x = 2, y = 1", "1, 2"], [(0,), (1,), (2,)]),
+        (["x = 5", "5", "$5"], [(0,), (1,), (2,)]),
+        (["x = 5 cm", "5 cm", "5"], [(0, 1, 2)]),
+        (["x = 3 cm, y = 4 cm", "3 cm, 4 cm", "3, 4"], [(0, 1, 2)]),
+        (["x = 3 cm, y = 4 cm", "3, 4"], [(0, 1)]),
+        (["5k", "5000", "5"], [(0, 1), (2,)]),
+        ([r"101_2", "101", r"101_3"], [(0,), (1,), (2,)]),
         ([r"101_2", r"101_3"], [(0,), (1,)]),
         (["3 cm, 4 cm", "3, 4"], [(0, 1)]),
     ],
 )
-def test_units_and_names_separate_unless_the_bare_value_is_there(answers, classes):
+def test_units_and_names_separate_and_the_bare_value_joins_one_of_them_at_most(answers, classes):
     assert partition("math", answers) == classes
 
 

@@ -55,6 +55,11 @@ def test_an_answer_comes_into_one_notation(answer, notation):
         "3 - 1/2",
         "2 3",
         "12 apples",
+        "5 M",
+        "five six",
+        "hundred",
+        "thousand one",
+        "one hundred two hundred",
         "(5)",
         "5 + 3",
         "$",
@@ -79,6 +84,11 @@ def test_what_is_no_single_number_is_no_quantity(text):
         ("thirty-one", Number(Fraction(31))),
         ("2.5 million", Number(Fraction(2_500_000))),
         ("21st", Number(Fraction(21))),
+        ("one hundred and five", Number(Fraction(105))),
+        ("two million three thousand one", Number(Fraction(2_003_001))),
+        ("minus forty-two", Number(Fraction(-42))),
+        ("3 crore", Number(Fraction(30_000_000))),
+        ("$3.5 M", Quantity(Number(Fraction(3_500_000)), find_unit("dollars"))),
         (r"28\%", Percent(Number(Fraction(28)))),
         ("5 cm", Quantity(Number(Fraction(5)), find_unit("centimetres"))),
         ("-$5", Quantity(Number(Fraction(-5)), find_unit("dollars"))),
@@ -113,7 +123,7 @@ def test_a_unit_has_several_names(one, other):
     assert find_unit(one) == find_unit(other) is not None
 
 
-@pytest.mark.parametrize("text", ["", "apples", "m/s/s/s", "cm^4", "per", "/", "x^2"])
+@pytest.mark.parametrize("text", ["", "apples", "M", "m/s/s/s", "cm^4", "per", "/", "x^2"])
 def test_other_words_are_no_unit(text):
     assert find_unit(text) is None
 
