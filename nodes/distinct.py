@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from aligngraph.answers import AnswerForm
+from aligngraph.answers import AnswerForm, parse_number
 from aligngraph.nodes.votes import current_candidates
 from aligngraph.state import AnswerState, CandidateState, DelegationState, RunState
 
@@ -27,8 +27,9 @@ async def distinct_answers(state: DelegationState) -> list[AnswerState]:
 
 def _describe(members: list[CandidateState], current: set[str]) -> AnswerState:
     now = [candidate for candidate in members if candidate["id"] in current]
+    written = [str(candidate["answer"]) for candidate in now]
     return AnswerState(
-        answer=str(now[0]["answer"]),
+        answer=next((answer for answer in written if parse_number(answer) is not None), written[0]),
         candidates=[candidate["id"] for candidate in now],
         spellings=list(dict.fromkeys(str(candidate["answer"]) for candidate in members)),
     )

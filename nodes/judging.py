@@ -122,6 +122,8 @@ def _in_turn(principal: Principal) -> Iterator[tuple[JudgeTable, ...]]:
 async def _ask(judges: tuple[JudgeTable, ...], case: Case, *, stand_in: bool) -> Ranked:
     panel = PanelRanker(tuple([await _seat(judge, case) for judge in judges]))
     preferences = await panel.rank_each(case.work)
+    if len(judges) > 1:
+        preferences = [_sign(own, judge.arm) for own, judge in zip(preferences, judges, strict=True)]
     heard = list(zip(judges, preferences, strict=True))
     return Ranked(
         preference=panel.pool(preferences),
@@ -133,6 +135,10 @@ async def _ask(judges: tuple[JudgeTable, ...], case: Case, *, stand_in: bool) ->
         usage=add_usage(_price(call, judge.price) for judge, own in heard for call in own.calls),
         problems=[problem for judge, own in heard for problem in _problems(judge.label, own)],
     )
+
+
+def _sign(preference: Preference, judge: str) -> Preference:
+    return replace(preference, calls=tuple(replace(call, judge=judge) for call in preference.calls))
 
 
 async def _seat(judge: JudgeTable, case: Case) -> Seat:
@@ -165,7 +171,9 @@ def _problems(label: str, preference: Preference) -> list[str]:
     unusable = [call.problem for call in final if call.outcome == "unusable"]
     failed = [call.problem for call in final if call.outcome == "failed"]
     told = [f"principal {label} gave no usable ranking{_times(unusable, final)}: {unusable[0]}"] if unusable else []
-    return told + ([f"principal {label} failed{_times(failed, final)}: {failed[0]}"] if failed else [])
+    told += [f"principal {label} failed{_times(failed, final)}: {failed[0]}"] if failed else []
+    silent = [call.problem for call in final if call.problem and not preference.tiers]
+    return told or [f"principal {label} gave no ranking: {problem}" for problem in silent[:1]]
 
 
 def _times(some: Sequence[object], calls: Sequence[object]) -> str:

@@ -47,8 +47,8 @@ async def rank_answers(
             await store.record_ranking(state["run"]["run_id"], state["round"], dict(verdict))
             verdict = await _recall(state, found, store) or verdict  # of two at once, the first one's
     answers, ranking = verdict["answers"], verdict["ranking"]
-    order = [answers[number]["answer"] for tier in (ranking["tiers"] if ranking else []) for number in tier]
-    runtime.stream_writer({"event": "ranking", "order": order})
+    tiers = [[answers[number]["answer"] for number in tier] for tier in (ranking["tiers"] if ranking else [])]
+    runtime.stream_writer({"event": "ranking", "tiers": tiers})
     spent = add_usage([state["principal_usage"], verdict["usage"]])
     return StateUpdate(answers=answers, ranking=ranking, principal_usage=spent, problems=verdict["problems"])
 
@@ -97,6 +97,7 @@ def _report(ranked: Ranked) -> RankingState:
 
 def _audit(call: RankingCall) -> dict[str, object]:
     return {
+        "judge": call.judge,
         "labels": call.labels,
         "verdict": storable(call.verdict),
         "outcome": call.outcome,

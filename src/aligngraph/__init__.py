@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from aligngraph.graphs.delegation import build_delegation
     from aligngraph.roles import Agent, Price, Principal
     from aligngraph.session import Session, aask, ask, open_session
+    from aligngraph.state import TaskOptions
     from aligngraph.team import Game, Learning, Team
 
 # Where each public name lives; it is imported when first used, since LangChain takes a second to import.
@@ -27,6 +28,7 @@ _HOMES = {
     "Principal": "aligngraph.roles",
     "ReviewPendingError": "aligngraph.errors",
     "Session": "aligngraph.session",
+    "TaskOptions": "aligngraph.state",
     "Team": "aligngraph.team",
     "aask": "aligngraph.session",
     "ask": "aligngraph.session",
@@ -47,6 +49,7 @@ __all__ = [
     "Principal",
     "ReviewPendingError",
     "Session",
+    "TaskOptions",
     "Team",
     "aask",
     "ask",

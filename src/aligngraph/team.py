@@ -30,7 +30,7 @@ class Answers(Table):
         price: of that model.
     """
 
-    kind: AnswerKind | Literal["auto"] = "auto"
+    kind: Literal["auto", AnswerKind] = "auto"
     judge: Model | None = None
     price: Price | None = None
 

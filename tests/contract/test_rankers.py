@@ -363,13 +363,13 @@ async def test_a_team_s_table_opens_its_ranker(spec, tmp_path):
 
 def test_who_needs_a_judge_says_so():
     assert open_ranker(HumanSpec(), None)
-    assert open_ranker(ProgramSpec(command=("true",)), None)
+    assert open_ranker(ProgramSpec(command=("true", "{answer}")), None)
     with pytest.raises(ValueError, match="ranker 'pairwise' asks a model, and was given none"):
         open_ranker(PairwiseSpec(), None)
 
 
 async def test_a_command_that_cannot_be_started_says_why(work):
-    preference = await open_ranker(ProgramSpec(command=("no-such-program",)), None).rank(work(*OPTIONS))
+    preference = await open_ranker(ProgramSpec(command=("no-such-program", "{answer}")), None).rank(work(*OPTIONS))
     assert preference.abstained == (0, 1, 2)
     assert "'no-such-program' cannot be started" in preference.calls[0].problem
     assert UsageError.__name__ in preference.calls[0].problem

@@ -39,7 +39,7 @@ ALLOWED = {
     "bench": FOUNDATION | {"persistence", "policy", "session"},
     "trials": FOUNDATION | {"answers", "models", "prompts", "ranking"},
     "cli": FOUNDATION | SHARED | {"answers", "bench", "models", "nodes", "persistence", "ranking", "session", "trials"},
-    "aligngraph": {"errors", "chat_model", "context", "decision", "graphs", "roles", "session", "team"},
+    "aligngraph": {"errors", "chat_model", "context", "decision", "graphs", "roles", "session", "state", "team"},
     "errors": set(),
     "randomness": set(),
     "isolation": set(),

@@ -56,6 +56,13 @@ def test_ask_prints_answer_ranking_posterior_weights_and_usage(run, team):
         assert progress in done.stderr
 
 
+def test_a_tie_is_not_shown_as_an_order(run, scripted_team):
+    keys = 'ranker = { name = "program", command = ["true", "{answer}"] }\n'
+    done = run("ask", TASK, "--team", scripted_team({"a": ["42", "42"], "b": ["41"]}, principal_keys=keys))
+    assert "principal -> 42 = 41" in done.stderr
+    assert done.stdout.count("1.=") == 2
+
+
 def test_json_is_the_contract_s_one_object(run, team):
     done = run("ask", TASK, "--team", team, "--seed", 7, "--json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -236,8 +236,13 @@ async def test_a_reply_that_stays_unusable_is_told_even_where_another_order_was_
 @pytest.mark.parametrize(
     ("principal", "problem"),
     [
-        ('ranker = { name = "program", command = ["no-such-program"] }', "there is no command 'no-such-program'"),
+        (
+            'ranker = { name = "program", command = ["no-such-program", "{answer}"] }',
+            "there is no command 'no-such-program'",
+        ),
         ('ranker = { name = "program", command = [] }', "needs either a command or"),
+        ('ranker = { name = "program", command = ["true"] }', "the command is shown no solution"),
+        ('ranker = { name = "program", command = ["true", "{anwser}"] }', "unknown placeholder {anwser}"),
     ],
 )
 async def test_what_a_ranker_lacks_is_told_before_any_agent_is_paid(models, team, db, principal, problem):
@@ -252,3 +257,20 @@ async def test_an_unknown_kind_of_answer_is_refused_before_any_call(models, team
     models(a=["42"])
     with pytest.raises(TaskError, match=r"unknown kind of answer 'numbers'; did you mean 'number'\?"):
         await aask(TASK, team=team({"a": 1}, 'model = "scripted:a.jsonl"'), db=db, options={"kind": "numbers"})
+
+
+async def test_an_answer_is_shown_in_its_plainest_spelling(models, team, db):
+    models(a=["6 + 36", "42", "41"], judge=["42", "41"])
+    decision = await aask(TASK, team=team({"a": 3}, 'model = "scripted:judge.jsonl"'), db=db, options={"kind": "math"})
+    assert [(answer.answer, answer.votes) for answer in decision.answers] == [("42", 2), ("41", 1)]
+
+
+async def test_every_call_of_a_panel_says_whose_it_was(models, team, db):
+    models(a=["42"], b=["41"], good=["42", "41"], bad=["41", "42"])
+    principal = 'model = "scripted:good.jsonl"\n[[principal.panel]]\nmodel = "scripted:bad.jsonl"\n'
+    decision = await aask(TASK, team=team({"a": 1, "b": 1}, principal), db=db)
+    assert [call["judge"].partition(".jsonl")[0].rpartition("/")[2] for call in decision.ranking.calls] == [
+        "good",
+        "bad",
+    ]
+    assert decision.ranking.ties == [["42", "41"]]

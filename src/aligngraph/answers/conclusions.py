@@ -26,6 +26,7 @@ _TOTAL = re.compile(
     r"[\s*_>#`\\$\[({-]*(?:text\{)?(?:the )?(?:total|final|result|altogether)\b[^=\n]*=(?:[^=\n]*=)*(?P<value>[^=\n]+)",
     re.IGNORECASE,
 )
+_EQUATION = re.compile(r"[\s>*_`$\\(\[-]*\d[^=\nA-Za-z]*=(?:[^=\nA-Za-z]*=)*(?P<value>[^=\n]+)")  # `6 * 7 = 42`
 _MATHS = re.compile(r"(?<![\\$])\$(?P<dollars>[^$\n]+)\$|\\\((?P<round>.+?)\\\)")
 _END = re.compile(r"[.!][*_`\s]*$")
 _CLOSING = " \n.!\\])*$_`"  # what ends a line that was written to its end
@@ -48,7 +49,7 @@ def last_number(declared: str) -> str | None:
 def concluded_number(text: str) -> str | None:
     """Return the number of the concluding sentence, or None where the text ends without conclusion."""
     sentence = _last_sentence(text)
-    total = _TOTAL.fullmatch(sentence)
+    total = _TOTAL.fullmatch(sentence) or _EQUATION.fullmatch(sentence)
     value = total["value"].strip(_CLOSING) if total and text.endswith(tuple(_CLOSING)) else ""
     if read_quantity(value):
         return value

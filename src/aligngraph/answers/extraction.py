@@ -54,9 +54,14 @@ def extract_answer(text: str, kind: AnswerKind = "text", options: Sequence[Choic
     return _EXTRACTORS[kind](text, options)
 
 
+def declared_answer(text: str) -> str | None:
+    """Return what the last line of the form `Answer: ...` or the last box holds, whatever kind it is of."""
+    return _declared(text) or _boxed(text)
+
+
 def _text(text: str, options: Sequence[Choice]) -> str | None:
     del options
-    return _declared(text) or _boxed(text) or _stated(text)
+    return declared_answer(text) or _stated(text)
 
 
 def _number(text: str, options: Sequence[Choice]) -> str | None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from aligngraph.answers.choices import Choice, chosen_letter, find_options
 from aligngraph.answers.equivalence import AnswerClass, group_answers
-from aligngraph.answers.extraction import extract_answer
+from aligngraph.answers.extraction import declared_answer, extract_answer
 from aligngraph.answers.kinds import AnswerKind, guess_kind
 from aligngraph.answers.structure import read_math, read_text
 from aligngraph.answers.texts import code_key, json_key
@@ -40,7 +40,7 @@ class AnswerForm:
         Where the kind is a guess, a plainly declared answer of another kind is an answer as well.
         """
         answer = extract_answer(text, self.kind, self.choices)
-        return extract_answer(text) if answer is None and self.guessed else answer
+        return declared_answer(text) if answer is None and self.guessed else answer
 
     def group(self, answers: Sequence[str | None]) -> tuple[AnswerClass, ...]:
         """Return the classes of equal answers in the order of their first members; None belongs to no class.

@@ -73,7 +73,7 @@ def ask(
     domain: Annotated[str, typer.Option(help="The kind of task, under which competence is learned.")] = "general",
     db: Database = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, help="Makes the run repeatable. 0 is a seed.")
+        int | None, typer.Option(min=0, max=2**63 - 1, help="Fixes labels, orders and sampling seeds. 0 is a seed.")
     ] = None,
     run: Annotated[
         str | None, typer.Option(help="Name of the run; that of an interrupted one takes it up where it stopped.")

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import shlex
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from aligngraph.cli.rendering import console, print_decision, visible
 from aligngraph.decision import Decision
-from aligngraph.errors import DelegationFailedError, TaskError
+from aligngraph.errors import DelegationFailedError, ReviewPendingError, TaskError
 from aligngraph.session import Event, open_session
 from aligngraph.state import TaskOptions
 
@@ -30,17 +31,23 @@ class Question:
 
 
 def answer(question: Question, *, team: str | None, db: str | None, as_json: bool) -> int:
-    """Ask the team, print the decision and return the exit status: 0, 1 when no agent answered, 130 on Ctrl-C.
+    """Ask the team, print the decision and return the exit status.
+
+    It is 0, 1 when no agent answered or a person has to rank first, 130 on Ctrl-C.
 
     Raises:
         UsageError: something to correct before any model is asked.
-        ReviewPendingError: a person has to rank first.
     """
     if not question.task.strip():
         raise TaskError("the task is empty: give a question or an instruction in words")
     run_id = question.run_id or secrets.token_hex(6)
     asked = _ask(question, run_id, team, db, open_progress(as_json=as_json))
-    return conclude(asked, f"repeat the command with --run {run_id}", as_json=as_json)
+    try:
+        return conclude(asked, f"repeat the command with --run {run_id}", as_json=as_json)
+    except ReviewPendingError as error:
+        options = [word for name, value in (("--team", team), ("--db", db)) if value for word in (name, value)]
+        print(f"aligngraph: {error} {shlex.join(options)}".rstrip(), file=sys.stderr)
+        return error.exit_status
 
 
 def open_progress(*, as_json: bool) -> Console:
@@ -99,7 +106,7 @@ def _report_candidate(event: Event) -> str:
 
 
 def _report_ranking(event: Event) -> str:
-    return f"principal -> {' > '.join(event['order']) or 'no ranking'}"
+    return f"principal -> {' > '.join(map(' = '.join, event['tiers'])) or 'no ranking'}"
 
 
 def _report_round(event: Event) -> str:

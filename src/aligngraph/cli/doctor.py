@@ -151,7 +151,7 @@ def _describe(firsts: list[Option]) -> str:
     if len(firsts) < ORDERS:
         return "but the solutions are not told apart: see doctor --principal"
     said = {
-        0: "prefers the wrong solution in both orders",
+        0: "but prefers the wrong solution in both orders: see doctor --principal",
         1: "but goes by place, not by content: see doctor --principal",
         2: "prefers the right solution in both orders",
     }

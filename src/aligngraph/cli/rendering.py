@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from aligngraph.decision import Decision
+from aligngraph.decision import Decision, Ranking
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 SAME = 5e-4  # weights that print alike
@@ -57,15 +57,26 @@ def _notes(decision: Decision) -> str:
 
 
 def _answers(decision: Decision) -> Table:
-    order = decision.ranking.order if decision.ranking else []
+    places = _places(decision.ranking)
     table = Table(title="answers", title_justify="left")
     for heading in ("answer", "votes", "principal's rank", "posterior"):
         table.add_column(heading, justify="left" if heading == "answer" else "right")
     for answer in sorted(decision.answers, key=lambda answer: -answer.posterior):
-        place = f"{order.index(answer.answer) + 1}." if answer.answer in order else "-"
+        place = places.get(answer.answer, "-")
         style = "bold" if answer.answer == decision.answer else ""
         table.add_row(shown(answer.answer), str(answer.votes), place, f"{answer.posterior:.3f}", style=style)
     return table
+
+
+def _places(ranking: Ranking | None) -> dict[str, str]:
+    """Return the principal's place of each answer; those that are tied share the first of their places."""
+    if ranking is None:
+        return {}
+    places = {answer: f"{place}." for place, answer in enumerate(ranking.order, 1)}
+    for tied in ranking.ties:
+        first = min(ranking.order.index(answer) for answer in tied) + 1
+        places |= dict.fromkeys(tied, f"{first}.=")
+    return places
 
 
 def _weights(decision: Decision) -> Table:

@@ -62,6 +62,7 @@ class RankingCall:
         usage: tokens; None where no language model was asked.
         asked: how often the provider was.
         again: whether it repeats the call before it, whose reply could not be used.
+        judge: who was asked, where there are several.
     """
 
     labels: dict[str, int]
@@ -73,6 +74,7 @@ class RankingCall:
     usage: TokenCounts | None = None
     asked: int = 1
     again: bool = False
+    judge: str | None = None
 
 
 @dataclass(frozen=True)

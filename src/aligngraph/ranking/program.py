@@ -24,6 +24,7 @@ from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
 from aligngraph.ranking.sheet import Sheet
 
 MOST_OUTPUT_BYTES = 2**20
+MOST_TOLD = 200  # characters of what a command that did not work says
 ScoreFunction = Callable[[str, str, str], SupportsFloat | Awaitable[SupportsFloat]]
 
 
@@ -66,9 +67,11 @@ class ProgramRanker:
 
 @dataclass(frozen=True)
 class CommandScorer:
-    """Scores a solution by a command: 1 if it exits with status 0, else 0.
+    """Scores a solution by a command: 1 if it exits with status 0, 0 if with status 1 or by a signal.
 
     The last line of what it prints, if that is a number in [0, 1], is the score of a command that exits with status 0.
+    Any other status says that the command itself did not work, as of Python for a script that is not there, of a shell
+    for a command, and of pytest for wrong usage: then nothing is said about the solution.
 
     The command runs with the rights, the environment and the folder of whoever started this process. If it executes
     code of a candidate, that code can do whatever the caller can: it is the command's business to put it into a sandbox.
@@ -97,7 +100,7 @@ class CommandScorer:
         """Return the score in [0, 1].
 
         Raises:
-            UsageError: the command cannot be started.
+            UsageError: the command cannot be started, or says by its exit status that it did not work.
             TimeoutError: it did not end in time.
         """
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="aligngraph-"))
@@ -118,15 +121,16 @@ class _Watch(asyncio.SubprocessProtocol):
     """
 
     def __init__(self) -> None:
-        self.output = bytearray()
+        self.output, self.errors = bytearray(), bytearray()
         self.closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._group = cast("asyncio.SubprocessTransport", transport).get_pid()
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002 - the interface's argument
-        self.output += data
-        del self.output[:-MOST_OUTPUT_BYTES]
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        kept = self.output if fd == 1 else self.errors
+        kept += data
+        del kept[:-MOST_OUTPUT_BYTES]
 
     def process_exited(self) -> None:
         self.kill()
@@ -192,7 +196,7 @@ async def _run(command: Sequence[str]) -> float:
     loop = asyncio.get_running_loop()
     try:
         transport, watch = await loop.subprocess_exec(
-            _Watch, *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+            _Watch, *command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
         )
     except OSError as error:
         raise UsageError(f"the command {command[0]!r} cannot be started: {error.strerror}") from error
@@ -203,15 +207,20 @@ async def _run(command: Sequence[str]) -> float:
             watch.kill()
         transport.close()
         await watch.closed.wait()
-    return _score(transport.get_returncode(), bytes(watch.output))
+    status = transport.get_returncode() or 0
+    if status > 1:
+        raise UsageError(f"{command[0]!r} exited with status {status}: {_last_line(watch.errors)[-MOST_TOLD:]}")
+    return _score(watch.output) if status == 0 else 0.0
 
 
-def _score(status: int | None, output: bytes) -> float:
-    if status != 0:
-        return 0.0
-    lines = output.decode("utf-8", "replace").split("\n")
-    printed = _number(next((line for line in reversed(lines) if line.strip()), ""))
+def _score(output: bytearray) -> float:
+    printed = _number(_last_line(output))
     return printed if 0 <= printed <= 1 else 1.0
+
+
+def _last_line(output: bytearray) -> str:
+    lines = output.decode("utf-8", "replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _number(text: str) -> float:

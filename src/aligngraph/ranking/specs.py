@@ -1,5 +1,6 @@
 """What a team says about its ranker: a name, or a table with the ranker's own settings."""
 
+import re
 import shutil
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -8,6 +9,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 RankerName = Literal["listwise", "pairwise", "pointwise", "verifier", "survival", "program", "reward_model", "human"]
+
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 
 
 class _Spec(BaseModel):
@@ -60,7 +64,7 @@ class ProgramSpec(_Spec):
     Attributes:
         command: started for each solution; `{solution}` in it becomes the path of a file with the solution, `{answer}`
             of one with the answer, `{task}` of one with the task. Exit status 0 passes, with the number in [0, 1] on the
-            last line of output, if there is one, as its score.
+            last line of output, if there is one, as its score; 1 fails; another says that the command did not work.
         score: from Python: of task, answer and solution, in [0, 1].
         timeout_s: seconds for one solution.
     """
@@ -74,6 +78,15 @@ class ProgramSpec(_Spec):
     def _take_one(self) -> "ProgramSpec":
         if bool(self.command) == callable(self.score):
             raise ValueError("needs either a command or, from Python, a score function")
+        return self
+
+    @model_validator(mode="after")
+    def _show_the_solution(self) -> "ProgramSpec":
+        named = {name for argument in self.command for name in _PLACEHOLDER.findall(argument)}
+        if unknown := sorted(named - {"task", "answer", "solution"}):
+            raise ValueError(f"unknown placeholder {{{unknown[0]}}}; known: {{task}}, {{answer}}, {{solution}}")
+        if self.command and not named & {"answer", "solution"}:
+            raise ValueError("the command is shown no solution: name {solution} or {answer} in it")
         return self
 
 

@@ -131,7 +131,7 @@ def _record(call: RankingCall, found: frozenset[int] | None) -> RankingCall:
     if call.outcome == "failed":
         return call
     if found is None:
-        return replace(call, outcome="unusable", problem=NO_ANSWER)
+        return replace(call, outcome="checked", problem=NO_ANSWER)
     shown = tuple(call.labels.values())
     if len(shown) == 1:
         return replace(call, outcome="ranked", score=float(shown[0] in found))

@@ -169,3 +169,26 @@ assert len(AnswerForm.of("How many?").group(answers)) == 9
 assert not {"sympy", "math_verify", "mpmath"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_where_the_kind_is_guessed_only_what_is_declared_may_be_of_another():
+    guessed = AnswerForm.of("How many apples are 6 * 7 apples?")
+    assert (guessed.kind, guessed.extract("Answer: forty or so")) == ("number", "forty or so")
+    assert guessed.extract("The answer is correct.") is None
+    assert AnswerForm.of("", "number").extract("Answer: forty or so") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("We multiply.\n6 * 7 = 42.", "42"),
+        ("We multiply.\n6 * 7 = 42", None),  # it may have been cut off before the last digit
+        ("6 * 7 = 6 + 36 = 42.", "42"),
+        ("$6 \\cdot 7 = 42$", None),
+        ("First 6 * 7 = 42\nNow add what is left", None),
+        ("x = 6 * 7 = 42", None),
+        ("6 * 7 = ", None),
+    ],
+)
+def test_a_text_that_ends_in_a_calculation_ends_in_its_result(text, answer):
+    assert AnswerForm.of("", "number").extract(text) == answer

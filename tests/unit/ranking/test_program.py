@@ -153,9 +153,20 @@ async def held(tmp_path):
 
 
 class TestCommandScorer:
-    @pytest.mark.parametrize(("status", "score"), [(0, 1.0), (1, 0.0), (3, 0.0)])
+    @pytest.mark.parametrize(("status", "score"), [(0, 1.0), (1, 0.0)])
     async def test_the_exit_status_passes_or_fails(self, status, score):
         assert await scored(python(f"raise SystemExit({status})")) == score
+
+    async def test_any_other_status_says_that_the_command_did_not_work(self):
+        source = "import sys; print('no such test file', file=sys.stderr); sys.exit(4)"
+        with pytest.raises(UsageError, match=r"exited with status 4: no such test file"):
+            await scored(python(source))
+
+    async def test_a_script_that_is_not_there_is_no_verdict_on_anybody(self, work):
+        ranker = ProgramRanker(CommandScorer((sys.executable, "no-such-script.py", "{answer}")))
+        preference = await ranker.rank(work("1", "2"))
+        assert (preference.tiers, {call.outcome for call in preference.calls}) == ((), {"failed"})
+        assert "No such file" in preference.calls[0].problem
 
     async def test_a_command_that_dies_by_a_signal_fails(self):
         assert await scored(python("import os; os.abort()")) == 0.0

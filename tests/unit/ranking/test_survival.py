@@ -113,7 +113,7 @@ async def test_f33_answers_are_compared_by_value(judge, work):
 async def test_a_completion_without_an_answer_does_not_count(judge, work):
     replies = iter(["I wonder.", "Answer: 10"])
     preference = await SurvivalRanker(judge(lambda call: next(replies)), (0.0,), 2).rank(work(RIGHT, WRONG))
-    assert [call.outcome for call in preference.calls] == ["unusable", "ranked"]
+    assert [call.outcome for call in preference.calls] == ["checked", "ranked"]
     assert preference.calls[0].problem == NO_ANSWER
     odds = (2 / 3) / (1 / 3)
     assert preference.matrix[0][1] == pytest.approx(odds / (odds + 0.5))

@@ -78,7 +78,7 @@ def test_the_label_tells_apart_what_differs():
         contender_label(VerifierSpec(checks=3), ModelSpec(provider="openai", name="q"))
         == "verifier(checks=3) @ openai:q"
     )
-    assert contender_label(ProgramSpec(command=("true",)), None) == "program(command=['true'])"
+    assert contender_label(ProgramSpec(command=("true", "{answer}")), None) == "program(command=['true', '{answer}'])"
 
 
 async def test_a_contender_knows_what_its_model_reads(tmp_path):
