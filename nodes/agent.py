@@ -23,6 +23,7 @@ from aligngraph.state import PREVIEW_CHARS, CandidateState, DelegationState, Fai
 from aligngraph.team import Team
 
 NO_ANSWER = "no final answer in the text"
+LONG_CHARS = 10_000
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,9 @@ async def _draw(
         options: dict[str, Any] = {"seed": seed} if supports_seed(model) else {}
         message = await model.ainvoke(draw.messages, _annotate(config, draw, agent, state), **options)
         text = storable(str(message.text))
-        return _Reply(text, form.extract(text), price_usage(usage_of(message), agent.price))
+        # Reading a long text takes a moment, which the other agents' calls need not wait for.
+        answer = form.extract(text) if len(text) < LONG_CHARS else await asyncio.to_thread(form.extract, text)
+        return _Reply(text, answer and storable(answer), price_usage(usage_of(message), agent.price))
 
     return _to_candidate(draw, agent, await attempt(ask(), agent.timeout_s))
 

@@ -35,6 +35,7 @@ Review = Mapping[str, Any]
 Start = TaskInput | Command[str] | None  # None takes up the task under way in the thread
 _RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 SUPERSTEPS_PER_ROUND, OTHER_SUPERSTEPS = 3, 5
+TAKEN = "the ranking was taken, and the answers of the next round are to be ranked"
 ANSWERED_MEANWHILE = "somebody else has replied in the meantime, and this is what is asked now"
 
 
@@ -65,8 +66,7 @@ class Session:
             task: a text, or a chat whose last human message is the task.
             domain: the kind of task, under which competence is learned.
             options: the run's seed and the task's own name.
-            run_id: of a run that was interrupted, to take it up where it stopped without asking any model again, or of
-                a finished one, to get its decision. By default a new one.
+            run_id: of an interrupted run, to go on without asking a model twice, or of a finished one, for its decision.
             context: what this run sets differently from the team file.
             on_event: called when the run begins, and with each candidate, ranking and round as it comes.
             config: LangChain configuration: callbacks, tags, metadata.
@@ -91,7 +91,7 @@ class Session:
         return await self._run_to_end(None if under_way else given, settings, context, on_event)
 
     async def pending_review(self, run_id: str) -> Review:
-        """Return what a person is asked to rank in that run: an `aligngraph.ranking.human.RankingRequest` and its `id`.
+        """Return what a person is asked to rank in that run: a `RankingRequest` of ranking.human, and its `id`.
 
         Raises:
             UsageError: there is no such run, it belongs to another team, or it waits for no ranking.
@@ -117,16 +117,14 @@ class Session:
         Args:
             run_id: the run.
             order: the ranking, in the form that the review names.
-            review_id: the `id` of the review that was looked at: the order counts for no other. By default the one that
-                is pending.
+            review_id: of the review that was looked at: the order counts for no other. By default of the pending one.
             context: as it was given to `ask`; a checkpoint does not hold it.
             on_event: as in `ask`.
             config: as in `ask`.
 
         Raises:
             UsageError: there is no such run, it belongs to another team, or it waits for no ranking.
-            ReviewPendingError: the order cannot be used, which the review's `problem` explains; it was for another
-                review; or another round is to be ranked.
+            ReviewPendingError: a ranking is still to be given; the review's `problem` says why.
         """
         stored = await self._find_own_run(run_id)
         if stored.decision is not None:
@@ -135,7 +133,11 @@ class Session:
         if review_id not in {None, review["id"]}:
             raise ReviewPendingError(run_id, {**review, "problem": ANSWERED_MEANWHILE})
         reply: Command[str] = Command(resume={review["id"]: storable(order)})
-        return await self._run_to_end(reply, merge_configs(config, self._settings(run_id, context)), context, on_event)
+        settings = merge_configs(config, self._settings(run_id, context))
+        try:
+            return await self._run_to_end(reply, settings, context, on_event)
+        except ReviewPendingError as error:
+            raise ReviewPendingError(run_id, {**error.review, "problem": error.review["problem"] or TAKEN}) from None
 
     async def stop(self) -> None:
         """Cancel the tasks of this session that other coroutines still wait for, and let them end."""

@@ -98,7 +98,7 @@ def test_a_run_pauses_in_one_process_and_is_decided_in_another_without_asking_an
 ):
     paused = run("ask", TASK, "--team", team, "--run", "r1", "--seed", 7)
     assert (paused.returncode, paused.stdout) == (1, "")
-    said = "aligngraph: run r1 waits for a person's ranking: aligngraph review r1"
+    said = f"aligngraph: run r1 waits for a person's ranking: aligngraph review r1 --team {team}"
     assert paused.stderr.splitlines()[-1] == said
     assert tasks_learned(db) == {}
 
@@ -314,7 +314,7 @@ async def test_each_round_is_ranked_anew_and_an_order_counts_for_the_review_it_w
     async with open_session(team, db=db) as session:
         first = await pause(session, context=context)
         order = order_of(first, "42", "41")
-        with pytest.raises(ReviewPendingError, match=r"^run r1 waits") as second_round:
+        with pytest.raises(ReviewPendingError, match=r"^the ranking was taken") as second_round:
             await session.answer_review("r1", order, review_id=first["id"], context=context)
         second = second_round.value.review
         with pytest.raises(ReviewPendingError, match=r"^somebody else has replied") as late:
@@ -326,6 +326,32 @@ async def test_each_round_is_ranked_anew_and_an_order_counts_for_the_review_it_w
     assert (decision.answer, len(decision.candidates)) == ("42", 6)
     assert sum(asked(openai_server).values()) == 6
     assert set(tasks_learned(db).values()) == {1}
+
+
+def test_a_ranking_that_was_taken_says_so_and_an_id_keeps_it_from_the_next_round(openai_server, tmp_path, db, run):
+    path = openai_server.team(tmp_path / "rounds.toml", ["says-42", "says-41"], "judge-42")
+    team = human_team(path, "[game]\nmax_rounds = 2\n")
+    run("ask", TASK, "--team", team, "--run", "r1")
+    first = json.loads(run("review", "r1", "--team", team, "--json").stdout)
+    given = ("review", "r1", "--team", team, "--order", order_of(first, "42", "41"), "--id", first["id"])
+    taken = run(*given)
+    assert (taken.returncode, taken.stdout) == (1, "")
+    assert "the ranking was taken, and the answers of the next round are to be ranked" in taken.stderr
+    repeated = run(*given)
+    assert (repeated.returncode, repeated.stdout) == (1, "")
+    assert "somebody else has replied in the meantime" in repeated.stderr
+    second = json.loads(run("review", "r1", "--team", team, "--json").stdout)
+    assert run("review", "r1", "--team", team, "--order", order_of(second, "42", "41")).returncode == 0
+
+
+def test_who_comes_second_is_told_whose_ranking_it_was(team, db, run):
+    pause_at_once(team, db)
+    review = json.loads(run("review", "r1", "--team", team, "--json").stdout)
+    first = run("review", "r1", "--team", team, "--order", order_of(review, "42", "41"))
+    late = run("review", "r1", "--team", team, "--order", order_of(review, "41", "42"))
+    assert (first.returncode, late.returncode) == (0, 0)
+    assert "somebody else has ranked first" not in first.stderr
+    assert "somebody else has ranked first: this decision follows from that ranking" in late.stderr
 
 
 async def test_of_two_who_answer_at_once_in_one_session_both_get_the_one_decision(openai_server, team, db):

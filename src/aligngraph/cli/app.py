@@ -96,6 +96,9 @@ def review(
     order: Annotated[
         str | None, typer.Option(help="The ranking, best first, as in 'B>A'. Default: asks for it.")
     ] = None,
+    review_id: Annotated[
+        str | None, typer.Option("--id", help="The id that --json shows: --order counts for no other round.")
+    ] = None,
     *,
     json: AsJson = False,
 ) -> None:
@@ -103,7 +106,9 @@ def review(
     from aligngraph.cli.review import WaitingRun, ask_person, hand_in_once
 
     waiting = WaitingRun(run, team, db)
-    raise typer.Exit(ask_person(waiting, as_json=json) if order is None else hand_in_once(waiting, order, as_json=json))
+    if order is None:
+        raise typer.Exit(ask_person(waiting, as_json=json))
+    raise typer.Exit(hand_in_once(waiting, order, review_id, as_json=json))
 
 
 @app.command()

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aligngraph.cli.rendering import console, shown
-from aligngraph.cli.trials import decimal, interval, write_report
+from aligngraph.cli.trials import decimal, interval, journal_beside, write_report
 from aligngraph.errors import UsageError
 from aligngraph.models import open_model
 from aligngraph.ranking import Judge
@@ -17,7 +17,6 @@ from aligngraph.roles import Principal
 from aligngraph.team import Team
 from aligngraph.trials.attack_suite import AttackReport, pair_up, run_attacks
 from aligngraph.trials.contender import Contender, open_contender, parse_ranker, place_of
-from aligngraph.trials.journal import Journal
 from aligngraph.trials.plain import PlainRanker
 from aligngraph.trials.shares import require_intervals
 
@@ -51,7 +50,7 @@ def attack(team: str | None, trial: AttackTrial) -> None:
 
 
 async def _attack(principal: Principal, trial: AttackTrial, screen: Console) -> None:
-    journal = Journal.open(trial.output.with_suffix(".jsonl"))
+    journal = journal_beside(trial.output)
     if journal.rows:
         screen.print(f"{len(journal.rows)} rankings taken from {shown(str(journal.path))}", soft_wrap=True)
     reports = []

@@ -10,13 +10,12 @@ from rich.table import Table
 
 from aligngraph.answers import AnswerKind
 from aligngraph.cli.rendering import console, shown
-from aligngraph.cli.trials import decimal, interval, write_report
+from aligngraph.cli.trials import decimal, interval, journal_beside, write_report
 from aligngraph.errors import UsageError
 from aligngraph.roles import Principal
 from aligngraph.team import Team
 from aligngraph.trials.comparison import RANDOM, RECORDED_REWARDS, VOTE, Comparison, Entrant, Setting, compare
 from aligngraph.trials.contender import open_contender, parse_ranker
-from aligngraph.trials.journal import Journal
 from aligngraph.trials.recorded import RecordedQuestion, has_texts, read_questions
 from aligngraph.trials.shares import require_intervals
 
@@ -62,7 +61,7 @@ def compare_rankers(team: str | None, trial: RankerTrial) -> None:
 async def _compare(
     principal: Principal, trial: RankerTrial, questions: dict[str, list[RecordedQuestion]], asked: list[str]
 ) -> None:
-    screen, journal, report = console(), Journal.open(trial.output.with_suffix(".jsonl")), {}
+    screen, journal, report = console(), journal_beside(trial.output), {}
     screen.width = max(screen.width, LEAST_WIDTH)
     if journal.rows:
         screen.print(f"{len(journal.rows)} questions taken from {shown(str(journal.path))}", soft_wrap=True)

@@ -12,7 +12,7 @@ from aligngraph.cli.ask import conclude, open_progress, report_event
 from aligngraph.cli.rendering import console, shown
 from aligngraph.decision import Decision
 from aligngraph.errors import ReviewPendingError, UsageError
-from aligngraph.session import Review, open_session
+from aligngraph.session import ANSWERED_MEANWHILE, TAKEN, Review, open_session
 
 
 @dataclass(frozen=True)
@@ -28,34 +28,39 @@ class WaitingRun:
         async with open_session(self.team, db=self.db) as session:
             return await session.pending_review(self.run_id)
 
-    async def rank(self, order: str, review: Review | None, progress: Console) -> Decision:
-        """Return the decision that follows from `order`; without a review it is for whatever waits."""
+    async def rank(self, order: str, review_id: str | None, progress: Console) -> Decision:
+        """Return the decision that follows from `order`; without the id of a review it is for whatever waits."""
         async with open_session(self.team, db=self.db) as session:
-            return await session.answer_review(
-                self.run_id,
-                order,
-                review_id=None if review is None else review["id"],
-                on_event=lambda event: report_event(event, progress),
+            decision = await session.answer_review(
+                self.run_id, order, review_id=review_id, on_event=lambda event: report_event(event, progress)
             )
+        if not _is_taken(order, decision):
+            progress.print("somebody else has ranked first: this decision follows from that ranking", style="yellow")
+        return decision
 
 
-def hand_in(run: WaitingRun, order: str, review: Review | None = None, *, as_json: bool) -> int:
+def _is_taken(order: str, decision: Decision) -> bool:
+    return any(call["verdict"] == order for call in (decision.ranking.calls if decision.ranking else []))
+
+
+def hand_in(run: WaitingRun, order: str, review_id: str | None, *, as_json: bool) -> int:
     """Let the run go on with the ranking `order`, print the decision and return the exit status.
 
     Raises:
         UsageError: the run waits for no ranking of this team.
         ReviewPendingError: the order cannot be used, or another round is to be ranked.
     """
-    ranked = run.rank(order, review, open_progress(as_json=as_json))
+    ranked = run.rank(order, review_id, open_progress(as_json=as_json))
     return conclude(ranked, f"repeat its question with --run {run.run_id}", as_json=as_json)
 
 
-def hand_in_once(run: WaitingRun, order: str, *, as_json: bool) -> int:
+def hand_in_once(run: WaitingRun, order: str, review_id: str | None, *, as_json: bool) -> int:
     """Do as `hand_in`; an order that cannot be used is a UsageError, since nobody is there to be asked again."""
     try:
-        return hand_in(run, order, as_json=as_json)
+        return hand_in(run, order, review_id, as_json=as_json)
     except ReviewPendingError as error:
-        if problem := error.review["problem"]:
+        problem = error.review["problem"]
+        if problem and problem not in {TAKEN, ANSWERED_MEANWHILE}:
             raise UsageError(f"--order {order!r}: {problem}") from error
         raise
 
@@ -74,7 +79,7 @@ def ask_person(run: WaitingRun, *, as_json: bool) -> int:
     while True:
         _show(review, screen)
         try:
-            return hand_in(run, screen.input("ranking: "), review, as_json=as_json)
+            return hand_in(run, screen.input("ranking: "), review["id"], as_json=as_json)
         except ReviewPendingError as error:
             review = error.review
 

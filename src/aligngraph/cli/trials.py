@@ -8,7 +8,10 @@ from typing import Any
 
 from aligngraph.errors import UsageError
 from aligngraph.trials.edition import Edition
+from aligngraph.trials.journal import Journal
 from aligngraph.trials.shares import Estimate
+
+JOURNAL_SUFFIX = ".jsonl"
 
 
 def decimal(number: float | None) -> str:
@@ -19,6 +22,19 @@ def decimal(number: float | None) -> str:
 def interval(estimate: Estimate | None) -> str:
     """Return the interval alone, a dash for None."""
     return "-" if estimate is None else f"{estimate.low:.2f} .. {estimate.high:.2f}"
+
+
+def journal_beside(output: Path) -> Journal:
+    """Return the journal of the trial whose results go to `output`: a file of that name with the suffix `.jsonl`.
+
+    Raises:
+        UsageError: `output` has that suffix itself, or the journal cannot be opened.
+    """
+    if output.suffix.lower() == JOURNAL_SUFFIX:  # a file system may not tell .JSONL from it
+        raise UsageError(
+            f"--output {output} is where the record of the trial is kept; name a file such as results.json"
+        )
+    return Journal.open(output.with_suffix(JOURNAL_SUFFIX))
 
 
 def write_report(path: Path, report: Mapping[str, Any]) -> None:

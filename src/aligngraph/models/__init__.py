@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from aligngraph.models.opening import open_model
     from aligngraph.models.scripted import ScriptedChatModel, ScriptedFailure
     from aligngraph.models.spec import ModelSpec, model_label, parse_spec
-    from aligngraph.models.structured import JsonReply, ask_json, spoken
+    from aligngraph.models.structured import JsonReply, ask_json, sendable, spoken
     from aligngraph.models.usage import TokenCounts, usage_of
     from aligngraph.models.weights import KnownModel, ensure_weights, known_models, pull
     from aligngraph.models.yes_no import YesNoReply, ask_yes_no, limit_reply
@@ -36,6 +36,7 @@ __all__ = [
     "open_model",
     "parse_spec",
     "pull",
+    "sendable",
     "serve",
     "spoken",
     "supports_seed",
@@ -48,7 +49,7 @@ _HOMES = {
     "opening": ("open_model",),
     "scripted": ("ScriptedChatModel", "ScriptedFailure"),
     "spec": ("ModelSpec", "model_label", "parse_spec"),
-    "structured": ("JsonReply", "ask_json", "spoken"),
+    "structured": ("JsonReply", "ask_json", "sendable", "spoken"),
     "usage": ("TokenCounts", "usage_of"),
     "weights": ("KnownModel", "ensure_weights", "known_models", "pull"),
     "yes_no": ("YesNoReply", "ask_yes_no", "limit_reply"),

@@ -111,7 +111,7 @@ def _read(message: "AIMessage", schema: Mapping[str, Any]) -> JsonReply:
     bare = THOUGHT.sub("", text).strip()
     fenced = _FENCE.match(bare)
     try:
-        value = json.loads(fenced.group(1) if fenced else bare)
+        value = json.loads(fenced.group(1) if fenced else bare, object_pairs_hook=_read_object)
     except (ValueError, RecursionError) as error:
         return JsonReply(None, text, message, _why_not_json(bare, message, error))
     problem = _problem_with(value, schema)
@@ -121,6 +121,13 @@ def _read(message: "AIMessage", schema: Mapping[str, Any]) -> JsonReply:
 def sendable(text: str) -> str:
     """Return the reply without lone surrogates, so that it can be shown to its model again."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
 
 
 def spoken(text: str) -> str:

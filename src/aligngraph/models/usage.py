@@ -25,5 +25,5 @@ def usage_of(message: "AIMessage") -> TokenCounts:
     )
 
 
-def _sane(count: int) -> int:
-    return count if 0 <= count <= MOST_TOKENS else 0
+def _sane(count: object) -> int:
+    return int(count) if isinstance(count, int | float) and 0 <= count <= MOST_TOKENS else 0

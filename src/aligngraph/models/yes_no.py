@@ -136,12 +136,17 @@ async def _ask_in_json(
 
 def _read(message: "AIMessage") -> YesNoReply:
     text = sendable(str(message.text))
-    try:
-        probability = _probability(text, _TOKENS.validate_python(_logprobs(message)))
-    except ValidationError:
-        return YesNoReply(None, text, message, "its log-probabilities cannot be read")
+    probability = _probability(text, _tokens(message))
     problem = f"the reply is {text[:_SHOWN_CHARS]!r}, which is neither yes nor no" if probability is None else None
     return YesNoReply(probability, text, message, problem)
+
+
+def _tokens(message: "AIMessage") -> tuple[_Token, ...]:
+    """Return the tokens with their log-probabilities; none where the provider tells none, or what cannot be."""
+    try:
+        return _TOKENS.validate_python(_logprobs(message))
+    except ValidationError:
+        return ()
 
 
 def _logprobs(message: "AIMessage") -> object:
@@ -150,8 +155,8 @@ def _logprobs(message: "AIMessage") -> object:
 
 
 def _probability(text: str, tokens: tuple[_Token, ...]) -> float | None:
-    if tokens and tokens[0].top_logprobs:
-        return _share(tokens[0])
+    if tokens and tokens[0].top_logprobs and (share := _share(tokens[0])) is not None:
+        return share
     word = _word(spoken(text))
     if word is None:
         return None

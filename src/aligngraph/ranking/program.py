@@ -11,7 +11,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from reprlib import repr as outline
@@ -24,6 +24,7 @@ from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
 from aligngraph.ranking.sheet import Sheet
 
 MOST_OUTPUT_BYTES = 2**20
+DRAIN_S = 0.5  # for what was printed before the end
 MOST_TOLD = 200  # characters of what a command that did not work says
 ScoreFunction = Callable[[str, str, str], SupportsFloat | Awaitable[SupportsFloat]]
 
@@ -32,8 +33,9 @@ ScoreFunction = Callable[[str, str, str], SupportsFloat | Awaitable[SupportsFloa
 class ProgramRanker:
     """Scores every option by itself, as many at once as the machine has cores.
 
-    A score is taken as the probability to be right. One outside [0, 1], an exception or a timeout says nothing about
-    its option. Two programs that pass alike are in one tier.
+    A score is taken as the probability to be right. Two options that pass alike are in one tier. An exception or a timeout
+    counts as 0 where another option passes, since then the program works and it is the solution that does not; where none
+    passes, and for a score outside [0, 1], nothing is said about the option.
 
     Attributes:
         score: of task, answer and solution, in [0, 1] or a bool; may be asynchronous. Any other function runs in a
@@ -48,6 +50,8 @@ class ProgramRanker:
         """Return the preference that follows from the scores; options without one are abstained from."""
         cores = asyncio.Semaphore(os.cpu_count() or 1)
         calls = await asyncio.gather(*(self._judge(work, number, cores) for number in range(len(work.options))))
+        if any(call.score for call in calls):
+            calls = [replace(call, outcome="ranked", score=0.0) if call.outcome == "failed" else call for call in calls]
         return Preference.from_scores([call.score for call in calls], calls)
 
     async def _judge(self, work: RankingTask, number: int, cores: asyncio.Semaphore) -> RankingCall:
@@ -61,8 +65,11 @@ class ProgramRanker:
 
     async def _ask(self, *texts: str) -> object:
         scored = await _in_thread(partial(self.score, *texts))
-        value = await scored if inspect.isawaitable(scored) else scored
-        return float(value) if isinstance(value, SupportsFloat) else value
+        try:
+            value = await scored if inspect.isawaitable(scored) else scored
+            return float(value) if isinstance(value, SupportsFloat) else value
+        except SystemExit as error:  # a test runner's, which is to fail a solution and not the run
+            raise RuntimeError("the score function failed") from error
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,8 @@ class CommandScorer:
     """Scores a solution by a command: 1 if it exits with status 0, 0 if with status 1 or by a signal.
 
     The last line of what it prints, if that is a number in [0, 1], is the score of a command that exits with status 0.
-    Any other status says that the command itself did not work, as of Python for a script that is not there, of a shell
-    for a command, and of pytest for wrong usage: then nothing is said about the solution.
+    Any other status may say that the command itself did not work, as of Python for a script that is not there, of a
+    shell for a command, and of pytest for wrong usage: it is an error, which counts as 0 where another solution passes.
 
     The command runs with the rights, the environment and the folder of whoever started this process. If it executes
     code of a candidate, that code can do whatever the caller can: it is the command's business to put it into a sandbox.
@@ -122,7 +129,7 @@ class _Watch(asyncio.SubprocessProtocol):
 
     def __init__(self) -> None:
         self.output, self.errors = bytearray(), bytearray()
-        self.closed = asyncio.Event()
+        self.exited, self.closed = asyncio.Event(), asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._group = cast("asyncio.SubprocessTransport", transport).get_pid()
@@ -134,6 +141,7 @@ class _Watch(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.kill()
+        self.exited.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the interface's argument
         self.closed.set()
@@ -201,7 +209,10 @@ async def _run(command: Sequence[str]) -> float:
     except OSError as error:
         raise UsageError(f"the command {command[0]!r} cannot be started: {error.strerror}") from error
     try:
-        await watch.closed.wait()
+        await watch.exited.wait()
+        with suppress(TimeoutError):  # a process that left the group may hold the output open for as long as it likes
+            async with asyncio.timeout(DRAIN_S):
+                await watch.closed.wait()
     finally:
         if not watch.closed.is_set():
             watch.kill()

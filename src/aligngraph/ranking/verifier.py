@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from aligngraph.models import limit_reply, spoken, usage_of
+from aligngraph.models import limit_reply, sendable, spoken, usage_of
 from aligngraph.prompts import render
 from aligngraph.randomness import sampling_seed
 from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
@@ -82,7 +82,7 @@ class VerifierRanker:
         ended = await self.judge.call(asked.ainvoke(list(messages), sheet.annotate(number)))
         if ended.value is None:
             return failed_call(sheet, ended.cause)
-        text, usage = spoken(str(ended.value.text)), usage_of(ended.value)
+        text, usage = sendable(spoken(str(ended.value.text))), usage_of(ended.value)
         if not text:
             return RankingCall(sheet.labels, text, "unusable", problem="the check is empty", usage=usage)
         return RankingCall(sheet.labels, text, "checked", usage=usage)

@@ -1,6 +1,7 @@
 """Results that are kept as they come, so that a trial that was stopped goes on where it stopped."""
 
 import json
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from aligngraph.errors import UsageError
 from aligngraph.trials.edition import Edition
 
 Row = dict[str, Any]
+Key = tuple[str, Edition | None]
+
+OPENING = b'{"edition": {"aligngraph": "'  # of every line that is written
 
 
 @dataclass(frozen=True)
@@ -25,19 +29,15 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path | None) -> "Journal":
-        """Return the journal with the rows of this edition in `path`; a last line that was cut off is dropped.
+        """Return the journal with the rows of this edition in `path`; a last line of its own that was cut off is dropped.
 
         Raises:
-            UsageError: the file cannot be read, or holds something else.
+            UsageError: the file cannot be read, or holds something else: it is left as it is.
         """
         edition = Edition.current()
         if path is None or not path.exists():
             return cls(path, {}, edition)
-        lines = _whole_lines(path)
-        try:
-            rows = {(entry["key"], _made_by(entry)): entry["row"] for entry in map(json.loads, lines)}
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{path} is not the record of a trial; name another file with --output") from error
+        rows = _take_up(path)
         return cls(path, {key: row for (key, made_by), row in rows.items() if made_by == edition}, edition)
 
     async def keep(self, key: str, make: Callable[[], Awaitable[Row | None]]) -> Row | None:
@@ -66,18 +66,37 @@ class Journal:
             ) from error
 
 
-def _made_by(entry: Mapping[str, Any]) -> Edition | None:
-    """Return the edition that a line names; the first journals named none."""
-    return Edition(**entry["edition"]) if "edition" in entry else None
-
-
-def _whole_lines(path: Path) -> list[str]:
-    """Return the lines of the file, which afterwards ends with the last whole one."""
+def _take_up(path: Path) -> dict[Key, Row]:
+    """Return the rows of the file, which afterwards ends with the last whole line."""
     try:
-        text = path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            path.write_text(whole, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        rows = _parse(whole)
+        if rows is None or not _is_cut_off(content[len(whole) :], after=rows):
+            raise UsageError(f"{path} is not the record of a trial; name another file with --output")
+        if whole != content:
+            os.truncate(path, len(whole))
+    except OSError as error:
         raise UsageError(f"{path} cannot be taken up: {error}") from error
-    return whole.splitlines()
+    return rows
+
+
+def _parse(lines: bytes) -> dict[Key, Row] | None:
+    """Return the rows, None where a line holds something else."""
+    try:
+        return dict(map(_parse_entry, lines.splitlines()))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _parse_entry(line: bytes) -> tuple[Key, Row]:
+    """Return the row of a line under its key and the edition that it names; the first journals named none."""
+    entry = json.loads(line)
+    made_by = Edition(**entry["edition"]) if "edition" in entry else None
+    return (entry["key"], made_by), {**entry["row"]}
+
+
+def _is_cut_off(end: bytes, *, after: Mapping[Key, Row]) -> bool:
+    """Return whether the end of a file is nothing, or the start of a line of ours."""
+    # The first few bytes of a line show whose it is only after others that do.
+    return not end or end.startswith(OPENING) or (bool(after) and OPENING.startswith(end))

@@ -125,11 +125,10 @@ async def test_f23_a_good_second_reply_counts(judge, work, scale, text, score):
     assert preference.abstained == ()
 
 
-async def test_odd_log_probabilities_say_nothing(judge, work):
+async def test_odd_log_probabilities_leave_the_word(judge, work):
     odd = AIMessage("Yes", response_metadata={"logprobs": {"content": [{"token": "Yes", "logprob": math.nan}]}})
-    preference = await PointwiseRanker(judge(judging(_5=odd, _10=sure(0.6), _14=sure(0.2)))).rank(work("5", "10", "14"))
-    assert preference.abstained == (0,)
-    assert preference.calls[0].outcome == "unusable"
+    preference = await PointwiseRanker(judge(judging(_5=odd, _10=sure(0.6)))).rank(work("5", "10"))
+    assert [call.score for call in preference.calls] == [1.0, pytest.approx(0.6)]
 
 
 async def test_usage_of_every_call_is_kept(judge, work):

@@ -2,6 +2,7 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -77,8 +78,8 @@ class TestProgramRanker:
             return 1 / int(answer)
 
         preference = await ProgramRanker(divide).rank(work("0", "2", "4"))
-        assert preference.order == (1, 2)
-        assert preference.calls[0].outcome == "failed"
+        assert preference.order == (1, 2, 0)
+        assert (preference.calls[0].outcome, preference.calls[0].score) == ("ranked", 0.0)
         assert "ZeroDivisionError: division by zero" in preference.calls[0].problem
 
     @pytest.mark.parametrize("error", [SystemExit(1), StopIteration(), KeyboardInterrupt()])
@@ -89,7 +90,7 @@ class TestProgramRanker:
             return 1.0
 
         preference = await ProgramRanker(leave).rank(work("0", "2"))
-        assert [call.outcome for call in preference.calls] == ["failed", "ranked"]
+        assert preference.tiers == ((1,), (0,)), "what passes shows that the program works"
         assert type(error).__name__ in preference.calls[0].problem
 
     async def test_a_late_function_fails_its_option_alone(self, work):
@@ -100,8 +101,16 @@ class TestProgramRanker:
 
         preference = await ProgramRanker(hang, 0.2).rank(work("0", "2", "3"))
         release.set()
-        assert preference.abstained == (0,)
+        assert preference.tiers == ((1, 2), (0,))
         assert preference.calls[0].problem == "no reply within 0.2 s"
+
+    async def test_an_asynchronous_function_that_would_end_the_process_fails_its_option_alone(self, work):
+        async def leave(task, answer, solution):
+            if answer == "0":
+                sys.exit(1)
+            return 1.0
+
+        assert (await ProgramRanker(leave).rank(work("0", "2"))).tiers == ((1,), (0,))
 
     async def test_an_asynchronous_function_runs_on_the_callers_loop(self, work):
         loops = []
@@ -256,11 +265,29 @@ class TestCommandScorer:
             await CommandScorer((*python(f"{HOLDING}; time.sleep(600)"), path), 3.0)("", "", "")
         await asyncio.wait_for(released, 60)
 
-    async def test_a_late_command_says_nothing_about_its_option(self, work):
+    async def test_where_none_passes_a_late_command_says_nothing_about_its_option(self, work):
+        source = "import sys, time; time.sleep(60 * (open(sys.argv[1]).read() == '0')); sys.exit(1)"
+        scorer = CommandScorer((*python(source), "{answer}"), 60.0)
+        preference = await ProgramRanker(scorer, 2.0).rank(work("0", "1", "2"))
+        assert preference.abstained == (0,)
+
+    @pytest.mark.parametrize("end", ["time.sleep(600)", "os._exit(2)", "raise SystemExit(7)", "os.abort()"])
+    async def test_no_end_that_a_solution_chooses_beats_one_that_passes(self, work, end):
+        source = f"import os, sys, time\nif open(sys.argv[1]).read() == '0':\n    {end}"
+        preference = await ProgramRanker(CommandScorer((*python(source), "{answer}"), 60.0), 2.0).rank(work("0", "1"))
+        assert preference.tiers == ((1,), (0,))
+
+    async def test_a_process_that_left_the_group_holds_up_no_verdict(self):
+        leaving = "import subprocess, sys; subprocess.Popen(['setsid', 'sleep', '5']); print(0.5)"
+        began = time.monotonic()
+        assert await scored(python(leaving)) == 0.5
+        assert time.monotonic() - began < 4
+
+    async def test_a_late_command_fails_where_another_passes(self, work):
         source = "import sys, time; time.sleep(60 * (open(sys.argv[1]).read() == '0'))"
         scorer = CommandScorer((*python(source), "{answer}"), 60.0)
         preference = await ProgramRanker(scorer, 2.0).rank(work("0", "1"))
-        assert [call.outcome for call in preference.calls] == ["failed", "ranked"]
+        assert preference.tiers == ((1,), (0,))
 
     async def test_what_a_command_leaves_running_is_killed_and_not_waited_for(self, held):
         path, released = held

@@ -32,15 +32,37 @@ async def test_what_failed_is_not_kept_so_that_it_is_tried_again(tmp_path):
     assert len(made) == 2
 
 
-async def test_a_line_that_was_cut_off_is_dropped_and_the_next_one_is_whole(tmp_path):
+async def test_a_line_that_was_cut_off_is_dropped_wherever_it_was_and_the_next_one_is_whole(tmp_path):
     path = tmp_path / "kept.jsonl"
     await Journal.open(path).keep("a", maker({"n": 1}, []))
-    with path.open("a") as file:
-        file.write('{"key": "b", "ro')
-    journal = Journal.open(path)
-    assert journal.rows == {"a": {"n": 1}}
-    await journal.keep("b", maker({"n": 2}, []))
+    line = path.read_text()
+    for length in range(1, len(line)):
+        path.write_text(line + line[:length])
+        assert Journal.open(path).rows == {"a": {"n": 1}}
+        assert path.read_text() == line
+    await Journal.open(path).keep("b", maker({"n": 2}, []))
     assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "b"]
+
+
+async def test_a_first_line_that_was_cut_off_is_written_anew(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    await Journal.open(path).keep("a", maker({"n": 1}, []))
+    line = path.read_text()
+    path.write_text(line[:-5])
+    journal = Journal.open(path)
+    assert journal.rows == {}
+    await journal.keep("a", maker({"n": 1}, []))
+    assert path.read_text() == line
+
+
+async def test_the_end_of_a_journal_that_something_else_wrote_is_left_alone(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    await Journal.open(path).keep("a", maker({"n": 1}, []))
+    text = path.read_text() + "a note"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="not the record of a trial"):
+        Journal.open(path)
+    assert path.read_text() == text
 
 
 async def test_without_a_path_rows_are_kept_in_memory():
@@ -79,7 +101,15 @@ def test_a_row_that_names_no_edition_is_of_none(tmp_path):
         "no json\n",
         '{"key": 1}\n',
         '{"key": [], "row": {}}\n',
+        '{"key": "k", "row": 1}\n',
         '{"edition": {"x": 1}, "key": "k", "row": {}}\n',
+        "precious line without newline",
+        '{"id": 1}\n{"id": 2}',
+        '{"id": 1}',
+        "{",
+        "\n",
+        "\x00\n",
+        "[" * 100_000 + "\n",
     ],
 )
 def test_a_file_of_something_else_is_left_alone(tmp_path, text):
@@ -88,6 +118,14 @@ def test_a_file_of_something_else_is_left_alone(tmp_path, text):
     with pytest.raises(UsageError, match="not the record of a trial"):
         Journal.open(path)
     assert path.read_text() == text
+
+
+def test_a_file_that_is_no_text_is_left_alone(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    path.write_bytes(b"\xff\xfe\n\xff")
+    with pytest.raises(UsageError, match="not the record of a trial"):
+        Journal.open(path)
+    assert path.read_bytes() == b"\xff\xfe\n\xff"
 
 
 async def test_a_file_that_cannot_be_written_is_a_usage_error(tmp_path):
