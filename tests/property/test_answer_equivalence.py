@@ -1,6 +1,7 @@
 """Being one answer is an equivalence relation on every set of answers, and knows no order."""
 
 import itertools
+import json
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -118,6 +119,42 @@ def test_every_way_of_writing_an_integer_is_one_answer(number):
 @given(st.integers(-(10**12), 10**12), st.integers(1, 10**6))
 def test_integers_that_differ_are_never_one(number, difference):
     assert not FORMS["number"].same(str(number), f"{number + difference:,}")
+
+
+@given(st.integers(10**15, 10**17), st.integers(1, 1000), st.integers(1, 6))
+def test_decimals_of_many_digits_are_one_only_if_every_digit_is(digits, difference, places):
+    one, other = (f"{number // 10**places}.{number % 10**places:0{places}}" for number in (digits, digits + difference))
+    assert not FORMS["number"].same(one, other)
+    assert FORMS["number"].same(one, f"{one}0")
+
+
+WORDS = st.text(alphabet="abcxyz", min_size=2, max_size=6)
+
+
+@given(
+    WORDS,
+    WORDS,
+    st.sampled_from(
+        ["{}", "({})", '"{}."', "**{}**", "{}!", "\N{LEFT DOUBLE QUOTATION MARK}{}\N{RIGHT DOUBLE QUOTATION MARK}"]
+    ),
+)
+def test_words_are_one_answer_however_they_are_typeset(one, other, typeset):
+    answer = typeset.format(f"{one}\N{NON-BREAKING HYPHEN}\u200b{other}")
+    assert FORMS["text"].same(answer, f"{one}-{other}")
+    assert not FORMS["text"].same(answer, f"{one} {other}")
+
+
+@given(
+    st.text(alphabet='ab [("', max_size=20),
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=5,
+    ).map(lambda value: [value]),
+)
+def test_a_json_value_is_found_behind_any_prose_without_strings_in_brackets(prose, value):
+    text = prose.replace('"', "") + json.dumps(value)
+    assert json.loads(FORMS["json"].extract(text)) == value
 
 
 @given(st.fractions(0, 50, max_denominator=40).filter(lambda value: value.denominator > 1 and value > 1))

@@ -9,7 +9,7 @@ import re
 
 from aligngraph.answers.notation import plain
 from aligngraph.answers.numbers import read_quantity
-from aligngraph.answers.prose import is_denied, is_other_value, statement
+from aligngraph.answers.prose import is_denied, is_other_value, statement, without_remark
 from aligngraph.answers.structure import read_math
 from aligngraph.answers.tree import Opaque
 
@@ -36,8 +36,10 @@ _WINDOW = 2_000  # characters at the end of a text that may hold its last senten
 def last_number(declared: str) -> str | None:
     """Return what is declared if it is a number or mathematics as a whole, else the number that it holds, or None.
 
-    None is what it says to be not so, or not known. A number that its words make another one stays with them: `2 dozen`.
+    A remark in brackets behind a number is left out. None is what it says to be not so, or not known. A number that its words make another one stays with them: `2 dozen`.
     """
+    if value := without_remark(declared):
+        return value
     if not isinstance(read_math(declared), Opaque) and not declared.endswith("="):
         return declared
     if _SPACED_NUMBERS.fullmatch(declared):

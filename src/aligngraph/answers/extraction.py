@@ -12,6 +12,7 @@ from aligngraph.answers.texts import canonical_json, first_json, last_json
 
 MAX_CHARACTERS = 500
 MAX_DOCUMENT_CHARACTERS = 50_000  # of code and JSON
+MAX_TEXT_CHARACTERS = 250_000  # at the end of a text that are looked at
 _DECLARED = re.compile(
     r"[\s>#-]*(?:\*\s+)?(?:\d{1,2}[.)]\s+)?"
     r"(?P<keyword>[*_`]*(?:the[\s*_`]+)?(?:final[\s*_`]+)?answer[\s*_`]*(?:is[\s*_`]*)?[:=])\s*+(?P<answer>\S.*)",
@@ -28,7 +29,7 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?](?=[*_`]*(?:\s+[A-Z]|\s*$))")
-_FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(?P<code>.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```(?P<info>[^\n`]*)(?:\n|\Z)", re.MULTILINE)
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _EMPHASIS = ("**", "__", "*", "_", "`")  # what is inside backticks is code, and stays as it is
 _OPENERS = frozenset(("\\", "\\[", "\\(", "$", "$$", "[", "(", "{"))  # of what the text broke off
@@ -49,14 +50,16 @@ def extract_answer(text: str, kind: AnswerKind = "text", options: Sequence[Choic
     In this order: the last line of the form `Answer: ...` (or the field `"answer"` of a JSON object), the last `\boxed{...}`, the
     last sentence of the form `The answer is ...`; for numbers and mathematics then what the last paragraph concludes. A number
     that merely occurs in the reasoning is never an answer, nor is anything of more than MAX_CHARACTERS. Code is the last
-    fenced block, JSON the last complete value. The time is linear in the length of `text`, whatever it holds.
+    fenced block, JSON the last complete value. The time is linear in the length of `text`, whatever it holds, and no more
+    than its last MAX_TEXT_CHARACTERS are looked at.
     """
-    return _EXTRACTORS[kind](text, options)
+    return _EXTRACTORS[kind](text[-MAX_TEXT_CHARACTERS:], options)
 
 
 def declared_answer(text: str) -> str | None:
     """Return what the last line of the form `Answer: ...` or the last box holds, whatever kind it is of."""
-    return _declared(text) or _boxed(text)
+    end = text[-MAX_TEXT_CHARACTERS:]
+    return _declared(end) or _boxed(end)
 
 
 def _text(text: str, options: Sequence[Choice]) -> str | None:
@@ -85,14 +88,26 @@ def _code(text: str, options: Sequence[Choice]) -> str | None:
     del options
     declaration = _declaration(text)
     rest = text[declaration.position :] if declaration else ""
-    block = next(_FENCE.finditer(rest), None) or next(iter(reversed(list(_FENCE.finditer(text)))), None)
-    if block:
-        code = block["code"]
+    blocks = _fenced(rest)[:1] or _fenced(text)[-1:]
+    if blocks:
+        code = blocks[0]
     elif declaration:
         code = rest[rest.find(declaration.answer) :]
     else:
         code = ""
     return code.strip("\n") if code.strip() and len(code) <= MAX_DOCUMENT_CHARACTERS else None
+
+
+def _fenced(text: str) -> list[str]:
+    """Return what stands in the fenced blocks that are closed; a fence that names a language closes none."""
+    blocks, opened = [], None
+    for fence in _FENCE.finditer(text):
+        if opened is None:
+            opened = fence
+        elif not fence["info"].strip():
+            blocks.append(text[opened.end() : fence.start()])
+            opened = None
+    return blocks
 
 
 def _json(text: str, options: Sequence[Choice]) -> str | None:

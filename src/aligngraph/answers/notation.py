@@ -8,14 +8,13 @@ import functools
 import re
 import unicodedata
 
+from aligngraph.answers.typography import CHARACTERS
+
 MAX_CHARACTERS = 1_000
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True))
 _SUPERSCRIPT = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
-_CHARACTERS = str.maketrans(
+_CHARACTERS = CHARACTERS | str.maketrans(
     {
-        **dict.fromkeys("\N{MINUS SIGN}\N{EN DASH}\N{EM DASH}\N{HYPHEN}\N{NON-BREAKING HYPHEN}", "-"),
-        **dict.fromkeys("\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}", "'"),
-        **dict.fromkeys("\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}", '"'),
         "\N{FRACTION SLASH}": "/",
         "\N{DIVISION SIGN}": "/",
         "\N{MULTIPLICATION SIGN}": r"\times ",

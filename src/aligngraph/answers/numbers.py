@@ -10,12 +10,17 @@ from fractions import Fraction
 
 from aligngraph.answers.notation import plain
 from aligngraph.answers.number_words import read_number_words
+from aligngraph.answers.typography import INVISIBLE
 from aligngraph.answers.units import Unit, find_unit
 
 _MAX_DIGITS = 400  # longer strings of digits are compared as strings: parsing them costs quadratic time
 _FLOAT_DIGITS = 15  # as many digits as a floating-point result is printed with: its last ones are rounded
 LONG_DECIMAL = re.compile(rf"(?=[\d.]{{{_FLOAT_DIGITS + 1}}})\d+\.\d+")
-_MINUS_SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-"})
+_MINUS_SIGNS: dict[int, str | None] = {
+    ord("\N{MINUS SIGN}"): "-",
+    ord("\N{EN DASH}"): "-",
+    **dict.fromkeys(map(ord, INVISIBLE), None),
+}
 _CURRENCY = "[$€£¥₹]"
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+(?!\s*/)|\d+)(?:\.\d*)?|\.\d+"
 _PLAIN = re.compile(
@@ -80,7 +85,7 @@ class Quantity:
 
 def parse_number(answer: str) -> Fraction | None:
     """Return the exact value of a plain number (`1,000`, `$29.00`, `-3`, `1/2`, `1.5e3`), or None for anything else."""
-    text = answer.strip().translate(_MINUS_SIGNS)
+    text = answer.translate(_MINUS_SIGNS).strip()
     match = _PLAIN.fullmatch(text) if len(text) <= _MAX_DIGITS else None
     if match is None or not (match["whole"] or (match["decimals"] or "").strip(".")):
         return None

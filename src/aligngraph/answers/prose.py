@@ -43,6 +43,9 @@ def _words(*classes: str) -> re.Pattern[str]:
 _UNCLEAR = _words(_OPERATIONS, _DENIALS, _SCALES, _HOURS, _NEGATIVE, _BOUNDS, _DOWNWARDS, _DATES)
 _OTHER_VALUE = _words(_SCALES, _HOURS, _NEGATIVE)
 _DENIED = re.compile(rf"\b(?:{_DENIALS})\b", re.IGNORECASE)
+_CHANGES = _words(_SCALES, _HOURS, _NEGATIVE, "mod|modulo|base")
+_REMARKED = re.compile(r"(?P<value>[^()\s]++(?: [^()\s]++)*+)\s*\((?P<remark>[^()]+)\)[.*_]*")
+_NOT_ANOTHER = re.compile(r"\bnot (?=-?[$\u20ac\u00a3]?\d)", re.IGNORECASE)
 _SYMBOLS = re.compile(r"[=+^*\\<>|]|\w\(")
 _NAMED = re.compile(
     r"(?!total|answer|result|about|approximately|roughly|exactly|only|just|around)[A-Za-z]+\s", re.IGNORECASE
@@ -75,6 +78,18 @@ def is_denied(text: str) -> bool:
 def is_other_value(text: str) -> bool:
     """Return whether the text says that a number stands for another one: `2 dozen`, `5 below zero`, `5 pm`."""
     return bool(_OTHER_VALUE.search(text))
+
+
+def without_remark(text: str) -> str | None:
+    """Return the number that stands before a remark in brackets (`7 (3 red and 4 green)`, `42 (not 41)`), or None.
+
+    A remark that takes the number back, or makes another one of it, is none.
+    """
+    match = _REMARKED.fullmatch(text)
+    if match is None or not is_wordy(match["remark"]) or not read_quantity(match["value"]):
+        return None
+    remark = _NOT_ANOTHER.sub("", match["remark"])
+    return None if _DENIED.search(remark) or _CHANGES.search(remark) else match["value"]
 
 
 def unit_of(text: str) -> WithUnit | None:

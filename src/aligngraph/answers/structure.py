@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from aligngraph.answers.notation import MAX_CHARACTERS, plain
 from aligngraph.answers.numbers import Number, Quantity, read_quantity
-from aligngraph.answers.prose import read_prose, statement, unit_of
+from aligngraph.answers.prose import read_prose, statement, unit_of, without_remark
 from aligngraph.answers.splitting import (
     Relation,
     bracketed,
@@ -63,11 +63,16 @@ def read_math(answer: str) -> Node:
 
 def read_text(answer: str) -> Node:
     """Return the number that the answer is, or its words."""
-    return read_quantity(answer) or Opaque(words_key(answer))
+    return read_quantity(without_remark(answer) or answer) or Opaque(words_key(answer))
 
 
 def _read(text: str) -> Node:
     return next((node for reader in _READERS if (node := reader(text))), None) or _read_rest(text)
+
+
+def _read_remarked(text: str) -> Node | None:
+    value = without_remark(text)
+    return read_quantity(value) if value else None
 
 
 def _read_infinity(text: str) -> Node | None:
@@ -266,6 +271,7 @@ def _read_rest(text: str) -> Node:
 
 _READERS: tuple[Callable[[str], Node | None], ...] = (
     read_quantity,
+    _read_remarked,
     _read_infinity,
     _read_words,
     _read_matrix,

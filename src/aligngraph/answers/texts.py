@@ -1,5 +1,6 @@
 """Normal forms of answers that are no mathematics: words, code and JSON."""
 
+import itertools
 import json
 import re
 import textwrap
@@ -8,14 +9,45 @@ from collections.abc import Hashable, Iterable, Iterator
 from decimal import Decimal
 from typing import NoReturn
 
-_MARKS = " \t\n.,;:!?\"'`*_()[]<>\u201c\u201d\u2018\u2019"
-_MAX_SPANS = 20  # opening brackets that are tried in a text without one complete JSON value
+from aligngraph.answers.typography import CHARACTERS
+
+_QUOTES = " \"'`"
+_STOPS = ".,;:?" + _QUOTES
+_PAIRS = {"*": "*", "(": ")", "[": "]"}
+_MAX_LAYERS = 4  # of brackets and quotation marks around words
+_STRAY = re.compile(r"[.,;:!?]+\s+")
+_FACTORIAL = re.compile(r"(?:(?<!\w)\w|\d|\))!+$")
+_RATIO = re.compile(r"(?<=\d) ?: ?(?=\d)")
 
 
 def words_key(answer: str) -> str:
-    """Return the words without differences in case, Unicode form, white space and surrounding punctuation."""
-    text = " ".join(unicodedata.normalize("NFKC", answer).casefold().split())
-    return text.strip(_MARKS) or text
+    """Return the words without differences in case, Unicode form, typography, white space and surrounding punctuation.
+
+    Signs that carry meaning stay: `<5`, `(0, 1)`, `!x`, `n!`, `__init__`, `vector<int>`.
+    """
+    text = unicodedata.normalize("NFKC", answer.translate(CHARACTERS)).translate(CHARACTERS).casefold()
+    text = _RATIO.sub(":", " ".join(text.split()))
+    return _bare(text) or text
+
+
+def _bare(text: str) -> str:
+    for _ in range(_MAX_LAYERS):
+        stray = _STRAY.match(text)
+        text = text[stray.end() if stray else 0 :].strip(_QUOTES).rstrip(_STOPS)
+        if text.endswith("!") and not _FACTORIAL.search(text):
+            text = text.rstrip(_STOPS + "!")
+        if _is_enclosed(text):
+            text = text[1:-1]
+    return text
+
+
+def _is_enclosed(text: str) -> bool:
+    """Return whether one pair of brackets or asterisks encloses words: around numbers and symbols they carry meaning."""
+    closing = _PAIRS.get(text[:1])
+    inner = text[1:-1]
+    if closing is None or not inner.strip("*") or text[-1] != closing or {text[0], closing} & set(inner.strip("*")):
+        return False
+    return closing == "*" or (len(inner) > 1 and inner[:2].isalpha() and not re.search(r"\d", inner))
 
 
 def code_key(answer: str) -> str:
@@ -70,26 +102,37 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _spans(text: str) -> list[str]:
-    """Return the outermost bracketed passages; a bracket that never closes is passed over."""
-    spans, position = [], 0
-    for _ in range(_MAX_SPANS + text.count("}") + text.count("]")):
-        start = _OPENING.search(text, position)
-        if start is None:
-            break
-        end = _closing(text, start.start())
-        spans += [text[start.start() : end]] if end else []
-        position = end or start.end()
-    return spans
+    """Return the outermost bracketed passages; a bracket that never closes is passed over. Every character is read once."""
+    spans: list[slice] = []
+    last_quote = max((quote.end() for quote in _CLOSING_QUOTE.finditer(text)), default=0)
+    opening = _OPENING.search(text)
+    while opening:
+        closed = _closed(text, opening.start(), last_quote)
+        spans += closed
+        is_whole = bool(closed) and closed[-1].start == opening.start()
+        opening = _OPENING.search(text, closed[-1].stop) if is_whole else None
+    return [text[span] for span in spans]
 
 
 _OPENING = re.compile(r"[{\[]")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_BRACKET = re.compile(r"[{}\[\]]")
+_CLOSING_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*+"')  # no string that begins behind the last one has an end
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
-def _closing(text: str, start: int) -> int | None:
-    depth = 0
-    for token in _TOKEN.finditer(text, start):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
-        if depth == 0:
-            return token.end()
-    return None
+def _closed(text: str, start: int, last_quote: int) -> list[slice]:
+    """Return the passage that begins at `start` or, where that never closes, the outermost ones that do behind it."""
+    opened: list[int] = []
+    closed: list[slice] = []
+    quoted = _TOKEN.finditer(text, start, max(start, last_quote))
+    for token in itertools.chain(quoted, _BRACKET.finditer(text, max(start, last_quote))):
+        if token[0] in {"{", "["}:
+            opened.append(token.start())
+        elif token[0] in {"}", "]"}:
+            begin = opened.pop()
+            while closed and closed[-1].start > begin:
+                closed.pop()
+            closed.append(slice(begin, token.end()))
+            if not opened:
+                break
+    return closed

@@ -12,6 +12,7 @@ from aligngraph.answers.numbers import Number
 _CONTEXT = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 _TOLERANCE = Decimal("1e-30")  # of values that were evaluated to 40 digits
 _ROUNDED_TOLERANCE = Decimal("5e-15")  # of a value written with the digits of a floating-point result
+_LEAST_DIFFERENCE = Fraction(1, 10**9)  # of two decimals: what is nearer may be the error of floating-point arithmetic
 _MIN_POINTS = 3
 
 
@@ -55,16 +56,28 @@ def value_of_reply(reply: Mapping[str, Any], *, is_equation: bool, is_rounded: b
 
 
 def same_value(one: Value, other: Value) -> bool:
-    """Return whether two values agree: exactly where both are rational, else to 30 digits wherever both are defined."""
+    """Return whether two values agree: exactly where both are rational, else to 30 digits wherever both are defined.
+
+    A decimal that may be rounded agrees with what it may have been rounded from; a digit that another decimal has otherwise
+    is no matter of rounding.
+    """
     if one.is_equation != other.is_equation:
         return False
     is_rounded = one.is_rounded or other.is_rounded
     if one.exact is not None and other.exact is not None and not is_rounded:
         return one.exact == other.exact
+    if _are_decimals_apart(one, other):
+        return False
     pairs = list(zip(*_aligned(_points(one), _points(other)), strict=True))
     defined = [(first, second) for first, second in pairs if first and second]
     tolerance = _ROUNDED_TOLERANCE if is_rounded else _TOLERANCE
     return len(defined) >= min(len(pairs), _MIN_POINTS) and all(_close(*pair, tolerance) for pair in defined)
+
+
+def _are_decimals_apart(one: Value, other: Value) -> bool:
+    if one.exact is None or other.exact is None or abs(one.exact - other.exact) < _LEAST_DIFFERENCE:
+        return False
+    return all(pow(10, exact.denominator.bit_length(), exact.denominator) == 0 for exact in (one.exact, other.exact))
 
 
 def _points(value: Value) -> Sequence[Point | None]:

@@ -77,6 +77,37 @@ def test_a_long_decimal_is_the_value_it_was_rounded_from_and_a_short_one_is_not(
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("12345678901234.56", "12345678901234.57"),
+        ("123456789012345.6", "123456789012345.5"),
+        ("99999999999999.99", "100000000000000"),
+        ("1000000000000000.0", "1000000000000002.0"),
+        ("99999999999999.99", "10^{14}"),
+    ],
+)
+def test_decimals_that_differ_in_a_digit_that_matters_are_two(one, other):
+    assert partition("number", [one, other]) == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("0.30000000000000004", "0.3"), ("0.7999999999999999", "0.8"), ("33333333.333333332", "100000000/3")],
+)
+def test_the_error_of_floating_point_arithmetic_makes_no_other_number(one, other):
+    assert partition("number", [one, other]) == [(0, 1)]
+
+
+@pytest.mark.parametrize("kind", ["auto", "number", "math", "text"])
+def test_a_remark_behind_a_number_makes_no_other_answer(kind):
+    form = AnswerForm.of("", kind)
+    assert form.same("42 (not 41)", "42")
+    assert form.same("7 (3 red and 4 green)", "7")
+    assert not form.same("42 (not 41)", "41")
+    assert not form.same("2 (dozen)", "2")
+
+
+@pytest.mark.parametrize(
     "answer", ["B", "b", "(B)", r"\text{(B)}", "B) Rome", "B. Rome", "Rome", "rome.", "Option B", "**B**", "B: Rome"]
 )
 def test_an_option_is_one_however_it_is_named(answer):

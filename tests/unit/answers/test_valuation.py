@@ -5,7 +5,7 @@ import pytest
 
 from aligngraph.answers import AnswerForm, valuation
 from aligngraph.answers.tree import Expression
-from aligngraph.answers.valuation import BUDGET_S, Valuation, by_length
+from aligngraph.answers.valuation import BUDGET_S, Valuation, by_cost, by_length
 
 MATH = AnswerForm.of("", "math")
 TOWERS = [f"9^{{9^{{9^{{{n}}}}}}}" for n in range(2, 10)]
@@ -73,6 +73,37 @@ def test_the_order_of_the_expressions_changes_nothing(monkeypatch):
     assert min(leaves, key=by_length) == Expression("x")
 
 
+def test_what_looks_enormous_takes_nothing_from_what_does_not(worker):
+    enormous = [Expression(f"9^{{{{{number}!}}}}!") for number in range(10, 60)]
+    honest = [Expression(r"2\sqrt{2} and longer than the others"), Expression(r"\sqrt{8} and longer than the others")]
+    Valuation([*enormous, *honest])
+    assert list(worker.asked)[:2] == [leaf.latex for leaf in sorted(honest, key=by_length)]
+    assert sum(worker.asked.values()) <= BUDGET_S + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("latex", "is_enormous"),
+    [
+        ("9^{9^{9}}", True),
+        ("9^9^9", True),
+        ("9^{{10!}}!", True),
+        ("2^{10000}", True),
+        ("2^99999", True),
+        ("1000!", True),
+        ("5!!", True),
+        ("(5!)!", True),
+        (r"\sum_{k=1}^{9} k", True),
+        (r"2\sqrt{2}", False),
+        ("x^{2} + 2x + 1", False),
+        ("10!", False),
+        ("2^{100} - 3^{5}", False),
+        (r"\frac{1}{10000}", False),
+    ],
+)
+def test_towers_long_exponents_and_large_factorials_come_last(latex, is_enormous):
+    assert by_cost(Expression(latex))[0] is is_enormous
+
+
 @pytest.mark.timeout(60)
 def test_many_hostile_answers_of_a_group_end_at_the_budget_and_the_honest_ones_are_right():
     assert MATH.same(r"\sqrt{4}", "2")
@@ -80,3 +111,10 @@ def test_many_hostile_answers_of_a_group_end_at_the_budget_and_the_honest_ones_a
     groups = MATH.group([*TOWERS, r"\sqrt{49} + \pi", r"\pi + 7", TOWERS[0]])
     assert time.monotonic() - start < BUDGET_S + 10
     assert [group.members for group in groups] == [(0, 10), *((number,) for number in range(1, 8)), (8, 9)]
+
+
+@pytest.mark.timeout(60)
+def test_fifty_short_hostile_answers_split_no_honest_ones():
+    hostile = [f"9^{{{{{number}!}}}}!" for number in range(10, 60)]
+    groups = MATH.group([*hostile, r"2\sqrt{2}", r"\sqrt{8}"])
+    assert groups[-1].members == (50, 51)
