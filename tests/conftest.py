@@ -99,6 +99,11 @@ class PlayedModel(BaseChatModel):
     def _llm_type(self):
         return "played"
 
+    @property
+    def prompts(self):
+        """The last message of every call."""
+        return [call.texts[-1] for call in self.calls]
+
     def _generate(self, messages, stop=None, run_manager=None, **settings):
         raise NotImplementedError("rankers are asynchronous")
 
