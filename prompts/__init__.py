@@ -1,20 +1,28 @@
 """Every text that a model is shown, a Markdown file each.
 
-A file whose name is a strategy (`STRATEGIES`) tells an agent how to work; the others belong to a role of the graph.
-`{name}` marks a variable, `{{` and `}}` stand for braces.
+The files in `strategies` tell an agent how to work, and what is in them is aligngraph.strategies' business. The others
+belong to a role of the graph: in them `{name}` marks a variable, `{{` and `}}` stand for braces.
 """
 
+from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from string import Formatter
+from types import MappingProxyType
 
-STRATEGIES = ("step_by_step", "direct", "plan_then_solve")
+
+def _read(folder: Traversable) -> dict[str, str]:
+    return {
+        entry.name.removesuffix(".md"): entry.read_text(encoding="utf-8").strip()
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".md")
+    }
+
 
 # Read once, at import: a file read inside a node would block the event loop of a server.
-_TEXTS = {
-    entry.name.removesuffix(".md"): entry.read_text(encoding="utf-8").strip()
-    for entry in files("aligngraph.prompts").iterdir()
-    if entry.name.endswith(".md")
-}
+_TEXTS = _read(files("aligngraph.prompts"))
+# The file of every built-in strategy by its name, as it stands.
+STRATEGIES: Mapping[str, str] = MappingProxyType(_read(files("aligngraph.prompts") / "strategies"))
 
 
 def render(name: str, /, **variables: str) -> str:

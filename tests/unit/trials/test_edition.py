@@ -13,6 +13,7 @@ def digest_of(tmp_path, monkeypatch):
     def make(**prompts):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
+        (folder / "strategies").mkdir()
         for name, text in prompts.items():
             (folder / f"{name}.md").write_text(text)
         (folder / "__init__.py").write_text(f"# {len(prompts)} {folder}")
@@ -33,6 +34,16 @@ def test_the_same_prompts_have_one_digest_wherever_they_lie(digest_of):
     assert digest_of(a="x", b="y") == digest_of(b="y", a="x")
 
 
-@pytest.mark.parametrize("prompts", [{"a": "x", "b": "z"}, {"a": "x"}, {"a": "x", "c": "y"}, {"a": "y", "b": "x"}])
-def test_another_text_name_or_number_of_prompts_has_another_digest(digest_of, prompts):
+OTHERS = [
+    {"a": "x", "b": "z"},
+    {"a": "x"},
+    {"a": "x", "c": "y"},
+    {"a": "y", "b": "x"},
+    {"a": "x", "b": "y", "strategies/c": "z"},
+    {"a": "x", "strategies/b": "y"},
+]
+
+
+@pytest.mark.parametrize("prompts", OTHERS)
+def test_another_text_name_place_or_number_of_prompts_has_another_digest(digest_of, prompts):
     assert digest_of(a="x", b="y") != digest_of(**prompts)
