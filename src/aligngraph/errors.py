@@ -11,6 +11,12 @@ AlignGraphError                 exit status 1
 │   └── StoreError              a database cannot be opened, read or written; says which file
 ├── DelegationFailedError       no agent answered; carries every cause
 ├── ReviewPendingError          a run waits for a person's ranking; carries its id and what is to be ranked
+├── RunCancelledError           exit status 130: somebody stopped the run; carries the id under which it goes on
+├── CallError                   a call that we ended, did not make or cannot read; isolated like any failed call, so no caller sees it
+│   ├── BudgetSpentError        it does not fit into the run's budget
+│   ├── ModelRestingError       the model failed so often of late that it is not asked for a while
+│   ├── StrangeReplyError       an agent of the user's own returned what holds no reply
+│   └── CallTimeoutError        it took longer than it may
 └── ScriptError                 a scripted model was asked for something its script does not hold
 
 A message says what was got, what is allowed and what to do, its first line standing alone.
@@ -91,6 +97,48 @@ class ReviewPendingError(AlignGraphError):
         super().__init__(f"{problem}run {run_id} waits for a person's ranking: aligngraph review {run_id}")
         self.run_id = run_id
         self.review = review
+
+
+class RunCancelledError(AlignGraphError):
+    """Somebody stopped the run. What was finished is kept, and asked again with its id it goes on where it stopped.
+
+    Attributes:
+        run_id: the run.
+    """
+
+    exit_status: ClassVar[int] = 130  # as after Ctrl-C
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"run {run_id} was cancelled; asked again with its id it goes on where it stopped")
+        self.run_id = run_id
+
+
+class CallError(AlignGraphError):
+    """A call that we ended, did not make or cannot read."""
+
+
+class CallTimeoutError(CallError):
+    """A call took longer than it may. It is not made again: what was slow once is likely to be slow twice."""
+
+
+class BudgetSpentError(CallError):
+    """A call does not fit into the run's budget. It is not made, and the run decides with what it has.
+
+    Attributes:
+        pending: whether it may fit once calls under way have settled.
+    """
+
+    def __init__(self, message: str, *, pending: bool = False) -> None:
+        super().__init__(message)
+        self.pending = pending
+
+
+class ModelRestingError(CallError):
+    """A model failed so often of late that it is not asked for a while."""
+
+
+class StrangeReplyError(CallError):
+    """An agent of the user's own returned what holds no reply; its message says what it was."""
 
 
 class ScriptError(AlignGraphError):

@@ -7,16 +7,19 @@ from typing import Generic, TypeVar
 
 from langgraph.errors import GraphBubbleUp
 
+from aligngraph.errors import CallError
+
 CAUSE_CHARS = 500  # a provider's error can be a whole HTML page, and every checkpoint holds it
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Attempt(Generic[Value]):
-    """How a call ended: exactly one of `value` and `cause` is not None."""
+    """How a call ended: exactly one of `value` and `cause` is not None; `error` is what was raised where it failed."""
 
     value: Value | None
     cause: str | None
+    error: Exception | None = None
 
 
 async def attempt(call: Awaitable[Value], timeout_s: float | None) -> Attempt[Value]:
@@ -34,13 +37,19 @@ async def attempt(call: Awaitable[Value], timeout_s: float | None) -> Attempt[Va
     except GraphBubbleUp:
         raise
     except TimeoutError as error:
-        return Attempt(None, _line(error) or f"no reply within {timeout_s:g} s")
+        late = describe_cause(error) if timeout_s is None else f"no reply within {timeout_s:g} s"
+        return Attempt(None, _line(error) or late, error)
     except Exception as error:  # noqa: BLE001 - whatever a provider raises is that call's failure, and its alone
-        return Attempt(None, describe_cause(error))
+        return Attempt(None, describe_cause(error), error)
 
 
 def describe_cause(error: BaseException) -> str:
-    """Return the error's class and own message in one line, with the error behind it where a client hides one."""
+    """Return the error's class and own message in one line, with the error behind it where a client hides one.
+
+    Of a call that we ended ourselves the message says it all.
+    """
+    if isinstance(error, CallError):
+        return _line(error)
     root = error
     while root.__cause__ is not None:
         root = root.__cause__

@@ -31,6 +31,11 @@ async def test_a_provider_s_own_timeout_keeps_its_words():
     assert (await attempt(raise_(TimeoutError("read timed out")), 1)).cause == "read timed out"
 
 
+async def test_a_timeout_without_words_is_told_by_its_name_where_there_was_no_limit_of_ours():
+    ended = await attempt(raise_(TimeoutError()), None)
+    assert (ended.value, ended.cause) == (None, "TimeoutError")
+
+
 async def test_cancellation_is_no_failure_of_the_call():
     call = asyncio.create_task(attempt(asyncio.Event().wait(), 60))
     await asyncio.sleep(0)

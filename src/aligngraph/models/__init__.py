@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from aligngraph.models.capabilities import estimate_tokens, input_limit, supports_seed
     from aligngraph.models.embedded import serve
     from aligngraph.models.opening import open_model
+    from aligngraph.models.runnable_model import RunnableModel
     from aligngraph.models.scripted import ScriptedChatModel, ScriptedFailure
     from aligngraph.models.spec import ModelSpec, model_label, parse_spec
     from aligngraph.models.structured import JsonReply, ask_json, sendable, spoken
-    from aligngraph.models.usage import TokenCounts, usage_of
+    from aligngraph.models.usage import TokenCounts, counted_by_provider, usage_of
     from aligngraph.models.weights import KnownModel, ensure_weights, known_models, pull
     from aligngraph.models.yes_no import YesNoReply, ask_yes_no, limit_reply
 
@@ -21,12 +22,14 @@ __all__ = [
     "JsonReply",
     "KnownModel",
     "ModelSpec",
+    "RunnableModel",
     "ScriptedChatModel",
     "ScriptedFailure",
     "TokenCounts",
     "YesNoReply",
     "ask_json",
     "ask_yes_no",
+    "counted_by_provider",
     "ensure_weights",
     "estimate_tokens",
     "input_limit",
@@ -47,10 +50,11 @@ _HOMES = {
     "capabilities": ("estimate_tokens", "input_limit", "supports_seed"),
     "embedded": ("serve",),
     "opening": ("open_model",),
+    "runnable_model": ("RunnableModel",),
     "scripted": ("ScriptedChatModel", "ScriptedFailure"),
     "spec": ("ModelSpec", "model_label", "parse_spec"),
     "structured": ("JsonReply", "ask_json", "sendable", "spoken"),
-    "usage": ("TokenCounts", "usage_of"),
+    "usage": ("TokenCounts", "counted_by_provider", "usage_of"),
     "weights": ("KnownModel", "ensure_weights", "known_models", "pull"),
     "yes_no": ("YesNoReply", "ask_yes_no", "limit_reply"),
 }

@@ -40,7 +40,7 @@ def estimate_tokens(text: str) -> int:
     Ordinary English has four to five characters to a token. Long numbers and dense formulas, where a tokenizer may
     take each character for itself, can hold more tokens than this.
     """
-    return math.ceil(len(text.encode()) / _BYTES_PER_TOKEN)
+    return math.ceil(len(text.encode(errors="surrogatepass")) / _BYTES_PER_TOKEN)
 
 
 def supports_seed(model: "BaseChatModel") -> bool:

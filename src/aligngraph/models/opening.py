@@ -36,8 +36,9 @@ async def open_model(
     Args:
         spec: what to open.
         temperature: the sampling temperature; None leaves the provider's default.
-        timeout_s: seconds a request may take. The client retries a failed one twice, so a caller with a deadline
-            bounds the whole call as well.
+        timeout_s: seconds a request may take without a sign of life; a caller with a deadline bounds the whole call
+            as well. The client makes no failed request again, where its class lets one say so: that is the caller's
+            business too.
 
     Raises:
         MissingExtraError: a package is not installed.
@@ -74,6 +75,7 @@ def _build_openai(spec: ModelSpec, settings: dict[str, Any], *, trust_env: bool 
         stream_usage=True,
         http_async_client=_http_client(os.environ.get("OPENAI_PROXY") if trust_env else None, trust_env=trust_env),
         http_socket_options=(),
+        max_retries=0,
         openai_proxy=None,
         **place,
         **limits,
@@ -136,6 +138,8 @@ def _build_with_langchain(spec: ModelSpec, settings: dict[str, Any]) -> "BaseCha
     known: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     try:
         model: BaseChatModel = init_chat_model(spec.name, model_provider=spec.provider, **known)
+        if "max_retries" in type(model).model_fields:  # only the open model tells, and has made its client by then
+            model = init_chat_model(spec.name, model_provider=spec.provider, max_retries=0, **known)
     except (ImportError, ValueError) as error:
         raise _cannot_open(spec, error) from error
     return model

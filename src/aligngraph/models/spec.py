@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from aligngraph.errors import ModelError
 from aligngraph.models.providers import OWN_PROVIDERS, PROVIDERS
+from aligngraph.models.runnable_model import RunnableModel
 from aligngraph.models.weights import is_path, weights_named
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class ModelSpec(BaseModel):
         api_key_env: the environment variable that holds the key; the key itself is never part of a spec.
         max_tokens: the longest completion, in tokens.
         max_input_tokens: the longest prompt, in tokens, where LangChain does not know it.
+        max_concurrency: calls under way at a time, of all agents and judges together; None for any number.
+        requests_per_minute: the most calls begun in a minute, of all agents and judges together; None for any number.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
@@ -35,16 +38,23 @@ class ModelSpec(BaseModel):
     api_key_env: str | None = Field(default=None, min_length=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_input_tokens: int | None = Field(default=None, ge=1)
+    max_concurrency: int | None = Field(default=None, ge=1)
+    requests_per_minute: float | None = Field(default=None, gt=0)
 
     @property
     def label(self) -> str:
         """The spec as "provider:name", for display."""
         return f"{self.provider}:{self.name}"
 
+    @property
+    def place(self) -> str:
+        """Which model at which server, whatever else is set: what its failures and limits are counted under."""
+        return f"{self.label}@{self.base_url}" if self.base_url else self.label
 
-def model_label(model: "ModelSpec | BaseChatModel") -> str:
+
+def model_label(model: "ModelSpec | RunnableModel | BaseChatModel") -> str:
     """Return the name under which a model is shown: "provider:name", or the class and model name of an open one."""
-    if isinstance(model, ModelSpec):
+    if isinstance(model, ModelSpec | RunnableModel):
         return model.label
     name = getattr(model, "model_name", None) or getattr(model, "model", None)
     return f"{type(model).__name__}:{name}" if name else type(model).__name__

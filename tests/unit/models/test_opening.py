@@ -41,6 +41,12 @@ class Recording(FakeListChatModel):
         super().__init__(responses=["ready"], settings=settings)
 
 
+class Persistent(Recording):
+    """Stands for a class whose client repeats failed requests by itself, unless it is told not to."""
+
+    max_retries: int = 2
+
+
 class Refusing(FakeListChatModel):
     """Stands for a class that rejects how it is made, in more than one line."""
 
@@ -178,6 +184,14 @@ async def test_another_provider_gets_the_settings(install, monkeypatch):
     spec = parse_spec({"provider": "groq", "name": "llama", "max_tokens": 9})
     model = await open_model(spec, temperature=0.5, timeout_s=3)
     assert model.settings == {"model": "llama", "max_tokens": 9, "temperature": 0.5, "timeout": 3}
+
+
+async def test_no_client_repeats_failed_requests_by_itself(install, openai_server, monkeypatch):
+    install("langchain_together", ChatTogether=Persistent)  # LangChain keeps a class that it found once
+    monkeypatch.setenv("TOGETHER_API_KEY", "found by its own client")
+    model = await open_model(parse_spec("together:llama"))
+    assert model.settings == {"model": "llama", "max_retries": 0}
+    assert (await open_model(local(openai_server))).max_retries == 0
 
 
 async def test_another_provider_gets_the_named_key_and_server(install, monkeypatch):

@@ -32,6 +32,8 @@ def test_a_table_carries_every_key():
         "api_key_env": "MY_KEY",
         "max_tokens": 512,
         "max_input_tokens": 8000,
+        "max_concurrency": 2,
+        "requests_per_minute": 30.0,
     }
     assert parse_spec(table).model_dump() == table
 
