@@ -1,7 +1,7 @@
 """The policy store: runs, their candidates and rankings, and the sums that last across tasks."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from aligngraph.errors import StoreError
 from aligngraph.persistence import competence_sums
+from aligngraph.persistence.call_records import CallRecords
 from aligngraph.persistence.database import Database
 from aligngraph.persistence.group_transaction import GroupTransaction
 from aligngraph.persistence.location import Location, shown
@@ -36,16 +37,23 @@ _FIND_CANDIDATES = (
     .order_by(CANDIDATES.c.position, CANDIDATES.c.candidate_id)
 )
 
+_UNDER_WAY = ("running", "cancelling")
+_RESUMABLE = ("interrupted", "cancelling")
+
 
 class PolicyStore:
     """What lasts, safe for any number of processes. Made by `open`; use it in `async with`, or `close` it.
 
     Every method is one short transaction and raises StoreError when the database fails. Writing the same thing twice
     changes nothing, so that a node may run again after a crash.
+
+    Attributes:
+        calls: what calls leave behind beside their run.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.calls = CallRecords(database)
         self._candidate_writes = GroupTransaction(self._write_candidates)
         self._candidate_reads = GroupTransaction(self._read_candidates)
         self._insert_run = database.insert(RUNS).on_conflict_do_nothing()
@@ -126,8 +134,29 @@ class PolicyStore:
     async def mark_interrupted(self, run_id: str) -> None:
         """Record that the run was stopped, unless it has ended."""
         end = {"status": "interrupted", "finished_at": utc_now()}
-        statement = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == "running").values(end)
+        statement = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status.in_(_UNDER_WAY)).values(end)
         await self._database.write(lambda connection: connection.execute(statement))
+
+    async def mark_resumed(self, run_id: str) -> None:
+        """Record that somebody works on the run again, unless it has ended; what was asked of others is forgotten."""
+        again = {"status": "running", "finished_at": None}
+        statement = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status.in_(_RESUMABLE)).values(again)
+        await self._database.write(lambda connection: connection.execute(statement))
+
+    async def request_cancel(self, run_id: str) -> Run | None:
+        """Ask whoever works on the run to stop it, if it is under way; return it as it is then, None if there is none."""
+        statement = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == "running").values(status="cancelling")
+
+        def work(connection: Connection) -> Run | None:
+            connection.execute(statement)
+            return _find_run(connection, run_id)
+
+        return await self._database.write(work)
+
+    async def read_stopped(self, run_ids: Collection[str]) -> set[str]:
+        """Return those of the runs that nobody is to work on any more: somebody wants them stopped, or stopped them."""
+        query = select(RUNS.c.run_id).where(RUNS.c.run_id.in_(run_ids), RUNS.c.status.in_(_RESUMABLE))
+        return await self._database.read(lambda connection: set(connection.scalars(query)))
 
     async def record_candidate(self, run_id: str, candidate: Candidate) -> None:
         """Keep `candidate` unless it is known; return once it is safe. Calls at the same time share a transaction."""

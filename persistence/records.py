@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-RunStatus = Literal["running", "ok", "degraded", "failed", "interrupted"]
+RunStatus = Literal["running", "cancelling", "ok", "degraded", "failed", "interrupted"]
 FinalStatus = Literal["ok", "degraded", "failed"]
 ArmKind = Literal["agent", "principal"]
 
@@ -28,7 +28,7 @@ class Run:
         team: the team as it was configured, plain JSON, no secrets.
         team_digest: of the team and of every message that its models see; equal for runs that ask the same.
         task_id: the caller's own name of the task.
-        status: "running" until it is finished or interrupted.
+        status: "running" until it is finished or interrupted; "cancelling" when somebody wants it stopped before that.
         started_at: UTC, ISO 8601.
         finished_at: UTC, ISO 8601; None while it runs.
         decision: the audit of a finished run, plain JSON.
@@ -59,8 +59,11 @@ class Candidate:
         position: place in seed order over the whole run.
         answer: the extracted answer; None if there is none.
         text: the whole path, NUL and lone surrogates replaced when stored.
-        error: why the call failed; None where it gave a path, with an answer in it or not.
+        error: why the call, or the program that it wrote, failed; None where it gave a path, with an answer in it or not.
         usage: calls and tokens, plain JSON.
+        failure: the kind of its failure, None where it has an answer.
+        model: the label of the model that was asked last.
+        detour: why that is not the agent's own, None where it is.
     """
 
     candidate_id: str
@@ -72,6 +75,30 @@ class Candidate:
     text: str
     error: str | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
+    failure: str | None = None
+    model: str | None = None
+    detour: str | None = None
+
+
+@dataclass(frozen=True)
+class Response:
+    """A model's reply, kept so that the same question need not be paid for twice.
+
+    Attributes:
+        key: digest of all that the reply depends on: agent, model, prompt, parameters and number of the sample.
+        agent: who asked.
+        model: its label.
+        sample: its number within the agent.
+        reply: plain JSON.
+        at: UTC, ISO 8601.
+    """
+
+    key: str
+    agent: str
+    model: str
+    sample: int
+    reply: Mapping[str, Any]
+    at: str = field(default_factory=utc_now)
 
 
 @dataclass(frozen=True)

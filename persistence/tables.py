@@ -80,6 +80,9 @@ CANDIDATES = Table(
     Column("text", PlainText, nullable=False),
     Column("error", PlainText),
     Column("usage", Json, nullable=False),
+    Column("failure", PlainText),
+    Column("model", PlainText),
+    Column("detour", PlainText),
 )
 
 RANKINGS = Table(
@@ -111,4 +114,23 @@ COMPETENCE = Table(
     Column("total", Double, nullable=False),
     Column("count", Double, nullable=False),
     Column("failures", BigInteger, nullable=False),
+)
+
+CIRCUITS = Table(
+    "circuits",
+    METADATA,
+    Column("model", PlainText, primary_key=True),
+    Column("circuit", Json, nullable=False),
+    Column("changed_at", String, nullable=False),
+)
+
+RESPONSES = Table(
+    "responses",
+    METADATA,
+    Column("key", String, primary_key=True),
+    Column("agent", String, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("sample", Integer, nullable=False),
+    Column("reply", Json, nullable=False),
+    Column("at", String, nullable=False),
 )

@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import event, text
 
 from aligngraph.errors import StoreError
-from aligngraph.persistence import ArmSums, Candidate, Increment, PolicyStore, Run, Update
+from aligngraph.persistence import ArmSums, Candidate, Increment, PolicyStore, Response, Run, Update
+from aligngraph.persistence.call_records import RECENT_RUNS
 from aligngraph.persistence.schema import read_revision
 from aligngraph.persistence.tables import COMPETENCE
 
@@ -115,6 +116,47 @@ class TestRuns:
         await store.finish_run("r1", "ok", {})
         await store.mark_interrupted("r1")
         assert (await store.read_run("r1")).status == "ok"
+
+    async def test_a_run_under_way_can_be_asked_to_stop(self, store):
+        await store.start_run(RUN)
+        await store.start_run(replace(RUN, run_id="r2"))
+        assert await store.read_stopped({"r1", "r2"}) == set()
+        assert await store.request_cancel("r1") == await store.read_run("r1") == replace(RUN, status="cancelling")
+        assert (await store.request_cancel("r1")).status == "cancelling"
+        assert await store.read_stopped({"r1", "r2", "never"}) == {"r1"}
+        assert await store.read_stopped({"r2"}) == await store.read_stopped(set()) == set()
+        await store.mark_interrupted("r1")
+        assert (await store.request_cancel("r1")).status == "interrupted"
+        assert await store.read_stopped({"r1", "r2"}) == {"r1"}
+
+    async def test_nobody_is_asked_to_stop_what_is_not_under_way(self, store):
+        assert await store.request_cancel("never") is None
+        await store.start_run(RUN)
+        await store.finish_run("r1", "failed", None)
+        assert (await store.request_cancel("r1")).status == "failed"
+        assert await store.read_stopped({"r1"}) == set()
+
+    async def test_a_run_may_end_though_it_was_asked_to_stop(self, store):
+        await store.start_run(RUN)
+        await store.request_cancel("r1")
+        await store.finish_run("r1", "ok", {"answer": "42"})
+        await store.mark_interrupted("r1")
+        assert (await store.read_run("r1")).status == "ok"
+
+    @pytest.mark.parametrize("stop", ["mark_interrupted", "request_cancel"])
+    async def test_a_run_that_is_taken_up_again_is_running(self, store, stop):
+        await store.start_run(RUN)
+        await getattr(store, stop)("r1")
+        await store.mark_resumed("r1")
+        assert await store.read_run("r1") == RUN
+
+    async def test_a_run_that_ended_is_not_taken_up_again(self, store):
+        await store.mark_resumed("never")
+        await store.start_run(RUN)
+        await store.finish_run("r1", "ok", {})
+        await store.mark_resumed("r1")
+        assert (await store.read_run("r1")).status == "ok"
+        assert await store.read_run("never") is None
 
 
 class TestCandidates:
@@ -292,6 +334,33 @@ class TestQuarantine:
         assert maths.quarantined == (await store.read_sums("maths")).quarantined != ()
 
 
+class TestEarlierUsage:
+    """What earlier candidates used, by which the cost of a task is estimated."""
+
+    async def test_it_is_that_of_the_agents_asked_for_over_all_runs(self, store):
+        for number, agent in enumerate(["careful", "hasty", "careful", "other"]):
+            await store.start_run(replace(RUN, run_id=f"r{number}"))
+            await store.record_candidate(f"r{number}", candidate(number, agent=agent, usage={"calls": number + 1}))
+        found = await store.calls.read_usage(["careful", "hasty", "nobody"])
+        assert sorted(found) == ["careful", "hasty"]
+        assert sorted(usage["calls"] for usage in found["careful"]) == [1, 3]
+        assert found["hasty"] == [{"calls": 2}]
+
+    async def test_candidates_that_failed_say_nothing(self, store):
+        await store.start_run(RUN)
+        await store.record_candidate("r1", candidate(0, text="", answer=None, error="HTTP 503"))
+        assert await store.calls.read_usage(["careful"]) == {}
+
+    async def test_only_the_latest_runs_count(self, store):
+        for number in range(RECENT_RUNS + 1):
+            started_at = f"2026-01-01T00:{number // 60:02}:{number % 60:02}.000+00:00"
+            await store.start_run(replace(RUN, run_id=f"r{number}", started_at=started_at))
+        for number in (0, 1, RECENT_RUNS):
+            await store.record_candidate(f"r{number}", candidate(number, usage={"calls": number}))
+        found = await store.calls.read_usage(["careful"])
+        assert sorted(usage["calls"] for usage in found["careful"]) == [1, RECENT_RUNS]
+
+
 class TestOpening:
     async def test_what_was_written_is_there_when_opened_again(self, location, store):
         await store.apply_update(an_update())
@@ -315,3 +384,81 @@ class TestOpening:
         for i, store in enumerate(stores):
             assert (await store.apply_update(an_update(f"r{i}"))).applied
             await store.close()
+
+
+class TestCircuits:
+    async def test_there_are_none_at_first_and_then_they_come_back(self, store):
+        assert await store.calls.read_circuits() == {}
+        circuit = {"failures": 2, "opened_at": 1.7e9 + 0.1, "cause": "503 \N{SNOWMAN}", "trial_at": None}
+        assert await store.calls.change_circuit("m@http://a/v1", lambda known: {**circuit, "was": known}) == {
+            **circuit,
+            "was": None,
+        }
+        assert await store.calls.read_circuits() == {"m@http://a/v1": {**circuit, "was": None}}
+
+    async def test_a_change_is_given_what_is_stored(self, store):
+        for number in range(3):
+            await store.calls.change_circuit("m", lambda known, number=number: {"seen": [known, number]})
+        assert await store.calls.read_circuits() == {"m": {"seen": [{"seen": [{"seen": [None, 0]}, 1]}, 2]}}
+
+    async def test_each_model_has_its_own(self, store):
+        for model in ("a", "b"):
+            await store.calls.change_circuit(model, lambda _, model=model: {"of": model})
+        assert await store.calls.read_circuits() == {"a": {"of": "a"}, "b": {"of": "b"}}
+
+    async def test_a_change_that_fails_leaves_nothing(self, store):
+        def fail(_):
+            raise ValueError("no circuit can be like this")
+
+        with pytest.raises(ValueError, match="no circuit"):
+            await store.calls.change_circuit("m", fail)
+        assert await store.calls.read_circuits() == {}
+        await store.calls.change_circuit("m", lambda known: {"was": known})
+        with pytest.raises(ValueError, match="no circuit"):
+            await store.calls.change_circuit("m", fail)
+        assert await store.calls.read_circuits() == {"m": {"was": None}}
+
+    async def test_nobody_comes_between_not_even_at_the_first_failure_of_all(self, location, store):
+        """A row that is not there yet cannot be locked, and two processes would both begin at one."""
+
+        def count(known):
+            return {"failures": (known or {"failures": 0})["failures"] + 1}
+
+        async with await PolicyStore.open(location) as other:
+            workers = itertools.islice(itertools.cycle([store, other]), 40)
+            await asyncio.gather(*(worker.calls.change_circuit("m", count) for worker in workers))
+            assert await other.calls.read_circuits() == {"m": {"failures": 40}}
+
+    async def test_any_cause_can_be_kept(self, store):
+        await store.calls.change_circuit("m\0\ud83d", lambda _: {"cause": "cut \ud83d\0"})
+        [(model, circuit)] = (await store.calls.read_circuits()).items()
+        assert model == "m\ufffd\ufffd"
+        assert circuit["cause"].replace("\0", "\ufffd") == "cut \ufffd\ufffd"
+
+
+class TestResponses:
+    async def test_a_reply_is_found_by_its_key_alone(self, store):
+        await store.calls.keep_response(Response("k1", "a", "m", 0, {"text": "so it is"}))
+        assert await store.calls.find_response("k1") == {"text": "so it is"}
+        assert await store.calls.find_response("k2") is None
+
+    async def test_the_first_reply_of_a_key_stays(self, location, store):
+        await store.calls.keep_response(Response("k1", "a", "m", 0, {"text": "first"}))
+        async with await PolicyStore.open(location) as other:
+            await other.calls.keep_response(Response("k1", "a", "m", 0, {"text": "second"}))
+            assert await other.calls.find_response("k1") == {"text": "first"}
+
+    async def test_f38_many_samples_at_once_keep_a_reply_each(self, store):
+        replies = [Response(f"k{sample}", "a", "m", sample, {"text": f"reply {sample}"}) for sample in range(30)]
+        await asyncio.gather(*(store.calls.keep_response(reply) for reply in [*replies, *replies]))
+        found = await asyncio.gather(*(store.calls.find_response(reply.key) for reply in replies))
+        assert [one["text"] for one in found] == [f"reply {sample}" for sample in range(30)]
+
+    async def test_an_empty_reply_is_a_reply(self, store):
+        await store.calls.keep_response(Response("k", "a", "m", 0, {"text": ""}))
+        assert await store.calls.find_response("k") == {"text": ""}
+
+    async def test_of_another_kind_it_is_refused_and_changes_nothing(self, store):
+        with pytest.raises(Exception, match="Out of range float"):
+            await store.calls.keep_response(Response("k", "a", "m", 0, {"score": math.nan}))
+        assert await store.calls.find_response("k") is None

@@ -1,0 +1,72 @@
+"""What calls leave behind: the circuits of models that failed, and replies that need not be paid for again."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from aligngraph.persistence.database import Database
+from aligngraph.persistence.records import Response, utc_now
+from aligngraph.persistence.tables import CANDIDATES, CIRCUITS, RESPONSES, RUNS
+
+CircuitRow = Mapping[str, Any]
+_NONE_YET: CircuitRow = {}  # stands in a row from its insertion to the end of that transaction
+RECENT_RUNS = 100
+
+
+class CallRecords:
+    """The circuits and responses of a policy store; its methods are short transactions of the store's database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._insert_circuit = database.insert(CIRCUITS).on_conflict_do_nothing()
+        self._keep_response = database.insert(RESPONSES).on_conflict_do_nothing()
+
+    async def read_circuits(self) -> dict[str, CircuitRow]:
+        """Return the circuit of every model that ever failed, plain JSON."""
+        return await self._database.read(
+            lambda connection: {row.model: row.circuit for row in connection.execute(select(CIRCUITS))}
+        )
+
+    async def change_circuit(self, model: str, change: Callable[[CircuitRow | None], CircuitRow]) -> CircuitRow:
+        """Return the circuit of `model` after `change`, which is given the stored one or None; nobody comes between.
+
+        `change` may be called in a thread, and again where a concurrent process was faster.
+        """
+
+        def work(connection: Connection) -> CircuitRow:
+            # A row that is not there cannot be locked: two processes would both find none.
+            connection.execute(self._insert_circuit, {"model": model, "circuit": _NONE_YET, "changed_at": utc_now()})
+            own = CIRCUITS.c.model == model
+            stored = connection.scalar(select(CIRCUITS.c.circuit).where(own).with_for_update())
+            after = change(None if stored == _NONE_YET else stored)
+            connection.execute(CIRCUITS.update().where(own).values(circuit=after, changed_at=utc_now()))
+            return after
+
+        return await self._database.write(work)
+
+    async def find_response(self, key: str) -> dict[str, Any] | None:
+        """Return the reply that was kept under `key`, plain JSON, None if there is none."""
+        query = select(RESPONSES.c.reply).where(RESPONSES.c.key == key)
+        reply: dict[str, Any] | None = await self._database.read(lambda connection: connection.scalar(query))
+        return reply
+
+    async def keep_response(self, response: Response) -> None:
+        """Keep a reply unless its key has one."""
+        await self._database.write(lambda connection: connection.execute(self._keep_response, vars(response)))
+
+    async def read_usage(self, agents: Collection[str]) -> dict[str, list[Mapping[str, Any]]]:
+        """Return what the agents' candidates of the latest 100 runs used, by agent; those without a text are left out."""
+        latest = select(RUNS.c.run_id).order_by(RUNS.c.started_at.desc()).limit(RECENT_RUNS)
+        query = select(CANDIDATES.c.agent, CANDIDATES.c.usage).where(
+            CANDIDATES.c.run_id.in_(latest), CANDIDATES.c.agent.in_(agents), CANDIDATES.c.text != ""
+        )
+
+        def work(connection: Connection) -> dict[str, list[Mapping[str, Any]]]:
+            found = defaultdict(list)
+            for row in connection.execute(query):
+                found[row.agent].append(row.usage)
+            return found
+
+        return await self._database.read(work)
