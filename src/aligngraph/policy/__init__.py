@@ -10,24 +10,55 @@ from aligngraph.policy.competence import (
     weight,
 )
 from aligngraph.policy.decision import choose, entropy, pooled_majority
-from aligngraph.policy.game import GameOutcome, Schedule, initial_policy, mirror_step, payoff, play, tilted, vote_shares
+from aligngraph.policy.game import (
+    DEFAULT_SMOOTHING,
+    GameOutcome,
+    Schedule,
+    initial_policy,
+    mirror_step,
+    payoff,
+    play,
+    tilted,
+    vote_shares,
+)
 from aligngraph.policy.regret import anchored_nash_gap, external_regret, nash_gap, regret_bound
 from aligngraph.policy.round import GameRules, RoundOutcome, play_round
+from aligngraph.policy.stopping import (
+    DEFAULT_THRESHOLD,
+    DEFAULT_WAVES,
+    Stop,
+    StopReason,
+    asking_order,
+    early_stop,
+    is_unchangeable,
+    open_posterior,
+    stopped_payoffs,
+    wave_sizes,
+)
 
 __all__ = [
+    "DEFAULT_SMOOTHING",
+    "DEFAULT_THRESHOLD",
+    "DEFAULT_WAVES",
     "GameOutcome",
     "GameRules",
     "RoundOutcome",
     "Schedule",
+    "Stop",
+    "StopReason",
     "anchor_from_trust",
     "anchored_nash_gap",
+    "asking_order",
     "choose",
     "competence",
+    "early_stop",
     "entropy",
     "external_regret",
     "initial_policy",
+    "is_unchangeable",
     "mirror_step",
     "nash_gap",
+    "open_posterior",
     "payoff",
     "play",
     "play_round",
@@ -36,8 +67,10 @@ __all__ = [
     "principal_anchor",
     "regret_bound",
     "self_assessed_payoff",
+    "stopped_payoffs",
     "tilted",
     "trust",
     "vote_shares",
+    "wave_sizes",
     "weight",
 ]
