@@ -1,4 +1,4 @@
-"""The delegation graph: START -> intake -> every agent -> principal -> policy_update -> (agents again | answer) -> END."""
+"""The delegation graph: START -> intake -> every agent (-> settle -> agents again) -> principal -> policy_update -> (agents again | answer) -> END."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -8,11 +8,20 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
 from langgraph_sdk.runtime import ServerRuntime
 
 from aligngraph.context import DelegationContext, StudioContext
-from aligngraph.models import model_label
-from aligngraph.nodes import Resources, deliver_answer, open_task, propose_candidates, rank_answers, update_policy
+from aligngraph.models import RunnableModel, model_label
+from aligngraph.nodes import (
+    Resources,
+    deliver_answer,
+    open_task,
+    propose_candidates,
+    rank_answers,
+    settle_round,
+    update_policy,
+)
 from aligngraph.persistence import Location
 from aligngraph.roles import Agent, Principal
 from aligngraph.state import DelegationState, TaskInput
@@ -67,12 +76,18 @@ def wire_delegation(
     graph.add_node("answer", partial(deliver_answer, resources=resources))
 
     graph.add_edge(START, "intake")
+    if resources.team.budget.stop == "settled":
+        graph.add_node("settle", partial(settle_round, resources=resources), destinations=(*names, "principal"))
+    after_agents = "settle" if "settle" in graph.nodes else "principal"
     for name in names:
         graph.add_edge("intake", name)
-        graph.add_edge(name, "principal")
+        graph.add_edge(name, after_agents)
     graph.add_edge("principal", "policy_update")
     graph.add_edge("answer", END)
-    return graph.compile(checkpointer=checkpointer, name="delegation")
+    compiled = graph.compile(checkpointer=checkpointer, name="delegation")
+    for agent in agents:
+        compiled.nodes[agent.name].subgraphs = _subgraphs(agent)
+    return compiled
 
 
 def _configuration(config: RunnableConfig, runtime: ServerRuntime[StudioContext] | None) -> Mapping[str, Any]:
@@ -84,9 +99,16 @@ def _configuration(config: RunnableConfig, runtime: ServerRuntime[StudioContext]
     return {name: chosen[name] for name in StudioContext.model_fields if name in chosen}
 
 
+def _subgraphs(agent: Agent) -> list[Pregel[Any, Any, Any, Any]]:
+    """Return the graph that is drawn within the agent's node. A remote one is not: each drawing would ask its server."""
+    graph = agent.model.graph if isinstance(agent.model, RunnableModel) else None
+    return [graph] if isinstance(graph, Pregel) and graph.checkpointer is not False else []
+
+
 def _label(agent: Agent) -> dict[str, Any]:
     """Return what Studio shows beside an agent's node."""
-    return {"model": model_label(agent.model), "strategies": list(agent.strategies), "samples": agent.samples}
+    strategies = [strategy.name for strategy in agent.strategies]
+    return {"model": model_label(agent.model), "strategies": strategies, "samples": agent.samples}
 
 
 def _label_principal(principal: Principal) -> dict[str, Any]:

@@ -1,47 +1,27 @@
 """An agent: draws its samples in parallel, keeps each as it arrives, and never fails another agent."""
 
 import asyncio
-from dataclasses import dataclass
-from typing import Any, cast
+import time
+from collections.abc import Iterable, Sequence
+from typing import cast
 
-from langchain_core.messages import AnyMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from aligngraph.context import DelegationContext
-from aligngraph.isolation import Attempt, attempt
-from aligngraph.models import supports_seed, usage_of
-from aligngraph.nodes.distinct import answer_form
+from aligngraph.nodes.lines import acknowledge_candidates
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.spending import NO_USAGE, price_usage
+from aligngraph.nodes.sample import Draw, Sampler, candidate_id
+from aligngraph.nodes.schedule import place_samples
 from aligngraph.persistence import Candidate
-from aligngraph.persistence.tables import storable
 from aligngraph.prompts import render
-from aligngraph.randomness import sampling_seed
 from aligngraph.roles import Agent
 from aligngraph.state import PREVIEW_CHARS, CandidateState, DelegationState, Failure, StateUpdate, Usage
+from aligngraph.strategies import Strategy
 from aligngraph.team import Team
 
 NO_ANSWER = "no final answer in the text"
-LONG_CHARS = 10_000
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """One sample to be drawn: its number within the run, its place in seed order, and what the model is shown."""
-
-    sample: int
-    position: int
-    messages: list[AnyMessage]
-
-
-@dataclass(frozen=True)
-class _Reply:
-    """What a model said, the final answer in it if there is one, and what the call used."""
-
-    text: str
-    answer: str | None
-    usage: Usage
 
 
 async def propose_candidates(
@@ -53,45 +33,64 @@ async def propose_candidates(
     resources: Resources,
 ) -> StateUpdate:
     """Return this round's candidates of one agent; those that an interrupted run already holds are not asked for again."""
+    limit_s = agent.total_timeout_s
+    deadline = None if limit_s is None else time.monotonic() + limit_s
     async with resources.open_store() as store:
         known = {candidate.candidate_id: candidate for candidate in await store.read_candidates(state["run"]["run_id"])}
+        acknowledge_candidates(known.values(), state, resources)
+        sampler = Sampler(agent, resources, state, config, store, deadline)
 
-        async def draw_once(draw: _Draw) -> Candidate:
-            candidate = known.get(_candidate_id(agent, draw.sample))
+        async def draw_once(draw: Draw) -> Candidate:
+            candidate = known.get(candidate_id(agent, draw.sample))
             if candidate is None:
-                candidate = await _draw(draw, agent, resources, state, config)
+                candidate = await sampler.draw(draw)
                 await store.record_candidate(state["run"]["run_id"], candidate)
             runtime.stream_writer({"event": "candidate", **_outline(candidate, state["round"])})
             return candidate
 
         drawn = await asyncio.gather(*(draw_once(draw) for draw in _plan(state, agent, resources.team)))
     outlines = [_outline(candidate, state["round"]) for candidate in drawn]
-    return StateUpdate(candidates=outlines, problems=_problems(outlines))
+    if agent.repeats_itself:
+        outlines = _name_duplicates(outlines, [*known.values(), *drawn])
+    return StateUpdate(candidates=outlines, problems=_problems(outlines, drawn))
 
 
-def _plan(state: DelegationState, agent: Agent, team: Team) -> list[_Draw]:
-    """Return the draws of this round. Samples are numbered through the run, positions through all agents of a round."""
-    earlier = (state["round"] - 1) * sum(member.samples for member in team.agents)
-    before = sum(member.samples for member in team.agents[: team.agents.index(agent)])
-    shown = {strategy: _compose(state, strategy) for strategy in agent.strategies}
+def _plan(state: DelegationState, agent: Agent, team: Team) -> list[Draw]:
+    """Return the draws that are due now."""
+    due = state.get("due")  # not in a checkpoint of an earlier version
+    told = {strategy.name: _tell(state, strategy) for strategy in agent.strategies}
     return [
-        _Draw(
-            (state["round"] - 1) * agent.samples + number,
-            earlier + before + number,
-            shown[agent.strategy(number)],
+        Draw(
+            place.sample,
+            place.position,
+            told[place.strategy.name],
+            compose(state["messages"], told[place.strategy.name]),
         )
-        for number in range(agent.samples)
+        for place in place_samples(team, state["round"])
+        if place.agent == agent.name and (due is None or place.candidate_id in due)
     ]
 
 
-def _compose(state: DelegationState, strategy: str) -> list[AnyMessage]:
-    """Return what the model is shown: the strategy, the chat's own instructions, from round 2 the ranking, and the chat."""
-    chat = [message for message in state["messages"] if not isinstance(message, SystemMessage)]
-    instructions = [render(strategy)]
-    instructions += [str(message.text) for message in state["messages"] if isinstance(message, SystemMessage)]
-    if state["round"] > 1:
-        instructions.append(render("reconsider", order=_ranked_answers(state)))
-    return [SystemMessage("\n\n".join(instructions)), *chat]
+def _tell(state: DelegationState, strategy: Strategy) -> Strategy:
+    """Return the strategy, whose last turn from round 2 on tells the ranking: it is the one that asks for the answer."""
+    if state["round"] == 1:
+        return strategy
+    reconsider = render("reconsider", order=_ranked_answers(state))
+    last = "\n\n".join((*strategy.turns[-1:], reconsider))
+    return strategy.model_copy(update={"turns": (*strategy.turns[:-1], last)})
+
+
+def compose(messages: Sequence[AnyMessage], strategy: Strategy) -> list[AnyMessage]:
+    """Return what the model is shown first: the strategy, the chat's own instructions, solved examples, and the chat."""
+    if not strategy.turns:
+        return list(messages)
+    chat = [message for message in messages if not isinstance(message, SystemMessage)]
+    instructions = [strategy.turns[0]]
+    instructions += [str(message.text) for message in messages if isinstance(message, SystemMessage)]
+    examples: list[AnyMessage] = []
+    for example in strategy.examples:
+        examples += [HumanMessage(example.task), AIMessage(example.solution)]
+    return [SystemMessage("\n\n".join(instructions)), *examples, *chat]
 
 
 def _ranked_answers(state: DelegationState) -> str:
@@ -102,52 +101,9 @@ def _ranked_answers(state: DelegationState) -> str:
     )
 
 
-async def _draw(
-    draw: _Draw, agent: Agent, resources: Resources, state: DelegationState, config: RunnableConfig
-) -> Candidate:
-    seed = sampling_seed(state["run"]["seed"], state["round"], agent.name, draw.sample)
-    form = answer_form(state["run"])
-
-    async def ask() -> _Reply:
-        model = await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
-        options: dict[str, Any] = {"seed": seed} if supports_seed(model) else {}
-        message = await model.ainvoke(draw.messages, _annotate(config, draw, agent, state), **options)
-        text = storable(str(message.text))
-        # Reading a long text takes a moment, which the other agents' calls need not wait for.
-        answer = form.extract(text) if len(text) < LONG_CHARS else await asyncio.to_thread(form.extract, text)
-        return _Reply(text, answer and storable(answer), price_usage(usage_of(message), agent.price))
-
-    return _to_candidate(draw, agent, await attempt(ask(), agent.timeout_s))
-
-
-def _annotate(config: RunnableConfig, draw: _Draw, agent: Agent, state: DelegationState) -> RunnableConfig:
-    """Return the call's configuration, which says for whom it is to traces and to scripted models."""
-    call = {"agent": agent.name, "task": state["run"]["task_id"], "sample": draw.sample, "round": state["round"]}
-    return RunnableConfig(**{**config, "metadata": {**config.get("metadata", {}), **call}})
-
-
-def _to_candidate(draw: _Draw, agent: Agent, ended: Attempt[_Reply]) -> Candidate:
-    reply = ended.value or _Reply("", None, NO_USAGE)
-    return Candidate(
-        candidate_id=_candidate_id(agent, draw.sample),
-        agent=agent.name,
-        strategy=agent.strategy(draw.sample % agent.samples),
-        sample=draw.sample,
-        position=draw.position,
-        answer=reply.answer,
-        text=reply.text,
-        error=storable(ended.cause) if ended.cause else None,
-        usage=reply.usage,
-    )
-
-
-def _candidate_id(agent: Agent, sample: int) -> str:
-    return f"{agent.name}.{sample}"
-
-
 def _outline(candidate: Candidate, round_: int) -> CandidateState:
     """Return what of a candidate belongs into the state: all but its text, and why it has no answer."""
-    failure: Failure | None = "call_failed" if candidate.error else "no_answer" if candidate.answer is None else None
+    failure = cast("Failure | None", candidate.failure) or _failure_of_old(candidate)
     return CandidateState(
         id=candidate.candidate_id,
         agent=candidate.agent,
@@ -157,17 +113,43 @@ def _outline(candidate: Candidate, round_: int) -> CandidateState:
         position=candidate.position,
         answer=candidate.answer,
         preview=candidate.text[:PREVIEW_CHARS],
-        error=NO_ANSWER if failure == "no_answer" else candidate.error,
+        error=candidate.error or (NO_ANSWER if failure else None),
         failure=failure,
+        model=candidate.model,
+        duplicate_of=None,
         usage=cast("Usage", candidate.usage),
     )
 
 
-def _problems(drawn: list[CandidateState]) -> list[str]:
-    """Return the failed calls, each with its cause; texts without an answer only where the agent has no other."""
-    silent = all(candidate["answer"] is None for candidate in drawn)
+def _failure_of_old(candidate: Candidate) -> Failure | None:
+    """Return the kind of failure of a candidate that an earlier version stored without one."""
+    return "call_failed" if candidate.error else "no_answer" if candidate.answer is None else None
+
+
+def _name_duplicates(outlines: list[CandidateState], drawn: Iterable[Candidate]) -> list[CandidateState]:
+    """Return the outlines, each with the first sample of its arm that has the very same text: it is no second opinion."""
+    first: dict[tuple[str, str, str], str] = {}
+    for candidate in sorted(drawn, key=lambda candidate: candidate.position):
+        first.setdefault((candidate.agent, candidate.strategy, candidate.text), candidate.candidate_id)
+    own = {candidate.candidate_id: first[candidate.agent, candidate.strategy, candidate.text] for candidate in drawn}
     return [
-        f"{candidate['id']}: {candidate['error']}"
-        for candidate in drawn
-        if candidate["failure"] == "call_failed" or (silent and candidate["failure"])
+        CandidateState(**{**outline, "duplicate_of": own[outline["id"]]})
+        if outline["answer"] is not None and own[outline["id"]] != outline["id"]
+        else outline
+        for outline in outlines
     ]
+
+
+def _problems(outlines: list[CandidateState], drawn: Iterable[Candidate]) -> list[str]:
+    """Return the failed calls, each with its cause; texts without an answer only where the agent has no other."""
+    silent = all(outline["answer"] is None for outline in outlines)
+    return [
+        f"{candidate.candidate_id}: {problem}"
+        for outline, candidate in zip(outlines, drawn, strict=True)
+        for problem in (outline["error"] if _is_told(outline, silent=silent) else None, candidate.detour)
+        if problem
+    ]
+
+
+def _is_told(outline: CandidateState, *, silent: bool) -> bool:
+    return outline["failure"] in {"call_failed", "not_asked"} or (silent and outline["failure"] is not None)

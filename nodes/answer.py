@@ -23,6 +23,7 @@ async def deliver_answer(state: DelegationState, *, resources: Resources) -> Sta
         decision = _decide(state, await store.read_texts(run_id))
         audit = decision.model_dump(mode="json")
         await store.finish_run(run_id, decision.status, audit)
+    resources.close_ledger(run_id)
     if decision.status == "failed":
         raise failure_of(decision)
     return StateUpdate(messages=[AIMessage(decision.text or "")], decision=audit)
@@ -54,6 +55,7 @@ def _decide(state: DelegationState, texts: dict[str, str]) -> Decision:
         game=GameReport.model_validate(outcome["game"]) if outcome else None,
         alternatives=Alternatives.model_validate(outcome["alternatives"]) if outcome else None,
         weights=state["weights"],  # type: ignore[arg-type]  # pydantic builds the model from the dictionary
+        stopped=state.get("stopped"),  # type: ignore[arg-type]  # pydantic builds the model from the dictionary
         usage=_usage(state),
         seconds=round(time.time() - run["started_at"], 3),
     )

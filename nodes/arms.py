@@ -15,7 +15,8 @@ UNSEEN = ArmRecord(total=0.0, count=0.0, other_total=0.0, other_count=0.0)
 def read_learned(sums: Sums, team: Team) -> LearnedState:
     """Return the sums of every arm of the team and of its principals, and what other domains lend them."""
     judges = [judge.arm for judge in team.principal.judges]
-    return learned_of(sums, [f"{agent.name}/{name}" for agent in team.agents for name in agent.strategies], judges)
+    arms = [f"{agent.name}/{strategy.name}" for agent in team.agents for strategy in agent.strategies]
+    return learned_of(sums, arms, judges)
 
 
 def learned_of(sums: Sums, arms: Iterable[str], judges: Iterable[str] = ()) -> LearnedState:
@@ -29,6 +30,11 @@ def learned_of(sums: Sums, arms: Iterable[str], judges: Iterable[str] = ()) -> L
 def read_competence(learned: LearnedState, arms: Iterable[str]) -> list[float]:
     """Return the competence of each arm, in (0, 1)."""
     return _competence([learned["arms"].get(arm, UNSEEN) for arm in arms])
+
+
+def known_tasks(learned: LearnedState, arms: Iterable[str]) -> list[float]:
+    """Return how many tasks of the domain the competence of each arm rests on."""
+    return [learned["arms"].get(arm, UNSEEN)["count"] for arm in arms]
 
 
 def judge_trust(learned: LearnedState, arm: str, *, answers: int) -> float:

@@ -18,12 +18,15 @@ from aligngraph.context import DelegationContext
 from aligngraph.errors import TaskError, UsageError
 from aligngraph.models import estimate_tokens, input_limit, model_label
 from aligngraph.nodes.arms import read_learned, weigh_arms
+from aligngraph.nodes.lines import unpriced_models
 from aligngraph.nodes.resources import Resources
+from aligngraph.nodes.settle import plan_waves
 from aligngraph.nodes.spending import NOTHING
 from aligngraph.persistence import PolicyStore, Run
 from aligngraph.randomness import fresh_seed
 from aligngraph.ranking.specs import missing_for
-from aligngraph.roles import nearest
+from aligngraph.sandbox import missing_confinement
+from aligngraph.spelling import nearest
 from aligngraph.state import DEFAULT_DOMAIN, DelegationState, RunState, StateUpdate, TaskOptions
 from aligngraph.team import Team
 
@@ -35,22 +38,30 @@ async def open_task(
 ) -> StateUpdate:
     """Return the state at the start of a task: the run, what earlier tasks taught, everything of the last task cleared."""
     team, domain = resources.team, _read_domain(state)
-    task = _read_task(state["messages"])
-    _refuse_long_task(state["messages"], team)
+    task = read_task(state["messages"])
+    refuse_long_task(state["messages"], team)
     await _open_models(resources)
     options = state.get("options") or TaskOptions()
-    run = _name_run(state, runtime, task, team.answers.kind)
+    run = _name_run(state, runtime, task, team)
     asked = describe_run(run["run_id"], state["messages"], domain, options, team, seed=run["seed"])
     async with resources.open_store() as store:
-        stored, sums = await asyncio.gather(_start_run(store, asked, options), store.read_sums(domain))
+        stored, sums, circuits = await asyncio.gather(
+            _start_run(store, asked, options), store.read_sums(domain), store.calls.read_circuits()
+        )
+    resources.close_ledger(stored.run_id)
+    problems = resources.learn_circuits(circuits)
     runtime.stream_writer({"event": "run", "run_id": stored.run_id})
     learned = read_learned(sums, team)
     weights = weigh_arms(learned, answers=2)
+    waves = plan_waves(team, learned, stored.seed) if team.budget.stop == "settled" else []
     return StateUpdate(
         domain=domain,
         options=TaskOptions(),  # they were this task's, and not the next one's of the thread
         run=RunState(**{**run, "run_id": stored.run_id, "seed": stored.seed}),
         round=1,
+        due=waves[0] if waves else None,
+        waiting=waves[1:],
+        stopped=None,
         learned=learned,
         candidates=Overwrite([]),
         answers=[],
@@ -59,7 +70,7 @@ async def open_task(
         principal_usage=NOTHING,
         outcome=None,
         weights={"before": weights, "after": weights},
-        problems=Overwrite([f"policy store: {line}" for line in sums.quarantined]),
+        problems=Overwrite([f"policy store: {line}" for line in (*sums.quarantined, *problems)]),
         decision=None,
     )
 
@@ -95,7 +106,12 @@ def differences(asked: Run, known: Run, options: TaskOptions) -> list[str]:
     return [name for name, differs in found.items() if differs]
 
 
-def _read_task(messages: Sequence[AnyMessage]) -> str:
+def read_task(messages: Sequence[AnyMessage]) -> str:
+    """Return the task's text: what a person said last.
+
+    Raises:
+        TaskError: it is empty, or something that was said is not text.
+    """
     task = _last_words(messages)
     if not task:
         raise TaskError("the task is empty: give a question or an instruction in words")
@@ -126,7 +142,12 @@ def _is_text(words: str) -> bool:
     )  # lone surrogates: what no model can be sent
 
 
-def _refuse_long_task(messages: Sequence[AnyMessage], team: Team) -> None:
+def refuse_long_task(messages: Sequence[AnyMessage], team: Team) -> None:
+    """Return if every model of the team can read the chat.
+
+    Raises:
+        TaskError: it is longer than one of them reads.
+    """
     characters = sum(len(str(message.text)) for message in messages)
     tokens = sum(estimate_tokens(str(message.text)) for message in messages)
     for model in (*(agent.model for agent in team.agents), *team.judging_models):
@@ -138,10 +159,15 @@ def _refuse_long_task(messages: Sequence[AnyMessage], team: Team) -> None:
 
 
 async def _open_models(resources: Resources) -> None:
-    """Open every model of the team, so that a missing key or package is told before any call is paid for."""
+    """Open every model of the team, so that a missing key, price or package is told before any call is paid for."""
     team = resources.team
+    if unpriced := unpriced_models(team):
+        raise UsageError(f"budget.money needs the price of every model, and none is known of {', '.join(unpriced)}")
+    if any(strategy.reply == "program" for agent in team.agents for strategy in agent.strategies):
+        await _check_sandbox(team)
     for agent in team.agents:
-        await resources.open_model(agent.model, temperature=agent.temperature, timeout_s=agent.timeout_s)
+        for model in (agent.model, *agent.fallback):
+            await resources.open_model(model, temperature=agent.temperature, timeout_s=agent.timeout_s)
     for judge in team.principal.judges:
         if lacking := await asyncio.to_thread(missing_for, judge.ranker):
             raise UsageError(lacking)
@@ -149,12 +175,16 @@ async def _open_models(resources: Resources) -> None:
         await resources.open_model(model, temperature=0.0, timeout_s=team.principal.timeout_s)
 
 
-def _name_run(
-    state: DelegationState, runtime: Runtime[DelegationContext], task: str, kind: AnswerKind | Literal["auto"]
-) -> RunState:
+async def _check_sandbox(team: Team) -> None:
+    lacking = None if team.allow_unsafe_programs else await asyncio.to_thread(missing_confinement)
+    if lacking:
+        raise UsageError(lacking)
+
+
+def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task: str, team: Team) -> RunState:
     """Return the run's header. The first task of a thread has the thread's id, the next ones a number behind it."""
     execution, options = runtime.execution_info, state.get("options") or {}
-    kind = options.get("kind", kind)
+    kind: AnswerKind | Literal["auto"] = options.get("kind", team.answers.kind)
     if kind not in (*get_args(AnswerKind), "auto"):
         raise TaskError(f"unknown kind of answer {kind!r}{nearest(str(kind), get_args(AnswerKind))}")
     thread_id = (execution.thread_id if execution else None) or uuid4().hex
@@ -167,7 +197,9 @@ def _name_run(
         task_id=_task_id(task, options),
         kind=form.kind,
         guessed=form.guessed,
-        seed=options.get("seed", fresh_seed()),
+        seed=options.get(
+            "seed", 0 if team.cache.responses else fresh_seed()
+        ),  # the seed is part of what a kept reply is found by
         started_at=time.time(),
     )
 

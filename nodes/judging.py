@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
-from aligngraph.isolation import attempt
+from aligngraph.calling.line import Line
 from aligngraph.nodes.arms import judge_trust
 from aligngraph.nodes.distinct import answer_form
+from aligngraph.nodes.lines import Call, connect
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.spending import NO_USAGE, NOTHING, add_usage, price_usage
+from aligngraph.nodes.spending import add_usage, as_usage
 from aligngraph.randomness import sampling_seed
 from aligngraph.ranking import Judge, Option, PanelRanker, Preference, RankingCall, RankingTask, Seat, open_ranker
 from aligngraph.ranking.judge import MOST_SOLUTION_CHARS, solution_room
 from aligngraph.ranking.specs import models_needed, shown_at_once
-from aligngraph.roles import JudgeTable, Price, Principal
+from aligngraph.roles import JudgeTable, Principal
 from aligngraph.state import AnswerState, DelegationState, Usage
 
 
@@ -120,7 +121,8 @@ def _in_turn(principal: Principal) -> Iterator[tuple[JudgeTable, ...]]:
 
 
 async def _ask(judges: tuple[JudgeTable, ...], case: Case, *, stand_in: bool) -> Ranked:
-    panel = PanelRanker(tuple([await _seat(judge, case) for judge in judges]))
+    chairs = [await _open_chair(judge, case) for judge in judges]
+    panel = PanelRanker(tuple(chair.seat for chair in chairs))
     preferences = await panel.rank_each(case.work)
     if len(judges) > 1:
         preferences = [_sign(own, judge.arm) for own, judge in zip(preferences, judges, strict=True)]
@@ -132,7 +134,7 @@ async def _ask(judges: tuple[JudgeTable, ...], case: Case, *, stand_in: bool) ->
         stand_in=stand_in,
         judges={judge.arm: own for judge, own in heard} if len(judges) > 1 else {},
         shares_model_with=sorted({name for judge in judges for name in case.resources.team.relatives(judge)}),
-        usage=add_usage(_price(call, judge.price) for judge, own in heard for call in own.calls),
+        usage=add_usage(as_usage(chair.line.spent) for chair in chairs if chair.line),
         problems=[problem for judge, own in heard for problem in _problems(judge.label, own)],
     )
 
@@ -141,25 +143,32 @@ def _sign(preference: Preference, judge: str) -> Preference:
     return replace(preference, calls=tuple(replace(call, judge=judge) for call in preference.calls))
 
 
-async def _seat(judge: JudgeTable, case: Case) -> Seat:
-    timeout_s, asked = case.principal.timeout_s, None
-    if models_needed(judge.ranker):
-        opened = await attempt(case.resources.open_model(judge.model, temperature=0.0, timeout_s=timeout_s), timeout_s)
-        if opened.value is None:
-            return Seat(_Unavailable(opened.cause or "cannot be opened"))
-        asked = Judge(opened.value, timeout_s)
+@dataclass(frozen=True)
+class _Chair:
+    """A seat of the panel and the line to the model in it; None where it asks no model, or none that opens."""
+
+    seat: Seat
+    line: Line | None = None
+
+
+async def _open_chair(judge: JudgeTable, case: Case) -> _Chair:
+    if not models_needed(judge.ranker):
+        return _Chair(_seat(judge, None, case))
+    call = Call(judge.model, 0.0, case.principal.timeout_s, judge.price, case.work.seed)
+    opened = await connect(call, case.state, case.resources)
+    if opened.value is None:
+        return _Chair(Seat(_Unavailable(opened.cause or "cannot be opened")))
+    to = opened.value
+    return _Chair(_seat(judge, Judge(to.model, call.timeout_s, to.line), case), to.line)
+
+
+def _seat(judge: JudgeTable, asked: Judge | None, case: Case) -> Seat:
     return Seat(
         open_ranker(judge.ranker, asked),
         judge_trust(case.state["learned"], judge.arm, answers=len(case.answers)),
         case.options_for(judge),
         solution_room(asked.model if asked else None, case.work.task, shown_at_once(judge.ranker, len(case.answers))),
     )
-
-
-def _price(call: RankingCall, price: Price | None) -> Usage:
-    if call.outcome == "failed" and call.usage is not None:
-        return NO_USAGE
-    return NOTHING if call.usage is None else Usage(**{**price_usage(call.usage, price), "calls": call.asked})
 
 
 def _problems(label: str, preference: Preference) -> list[str]:

@@ -1,5 +1,6 @@
 """policy_update: plays the game, decides, and once per task writes what the arms earned into the policy store."""
 
+import math
 from collections import Counter
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from aligngraph.policy import (
     entropy,
     play_round,
     self_assessed_payoff,
+    stopped_payoffs,
     vote_shares,
 )
 from aligngraph.state import DelegationState, OutcomeState, StateUpdate, WeightsState
@@ -42,8 +44,9 @@ async def update_policy(
     agreed = _agreement(state, played) if state["round"] == 1 else state["agreed"]
     losers = _losers(state, outcome) if state["round"] < game.max_rounds else []
     if losers:
-        return Command(update=StateUpdate(outcome=outcome, agreed=agreed, round=state["round"] + 1), goto=losers)
-    weights = await _learn(state, _pay(state, played), agreed, mode, resources)
+        update = StateUpdate(outcome=outcome, agreed=agreed, round=state["round"] + 1, due=None)
+        return Command(update=update, goto=losers)
+    weights = await _learn(state, _pay(state, played, game), agreed, mode, resources)
     return Command(update=StateUpdate(outcome=outcome, agreed=agreed, weights=weights), goto="answer")
 
 
@@ -150,22 +153,41 @@ async def _learn(
     return cast("WeightsState", stored.result["weights"])
 
 
-def _pay(state: DelegationState, played: RoundOutcome) -> dict[str, float]:
+def _pay(state: DelegationState, played: RoundOutcome, game: Game) -> dict[str, float]:
     """Return what each arm earned: the posterior at its first votes, cast before it could know what the others say."""
     votes = count_first_votes(state["answers"], state["candidates"])
+    if state.get("stopped"):
+        return _pay_stopped(state, votes, game)
     earned = self_assessed_payoff(vote_shares(votes.counts), [*played.posterior.tolist(), 0.0])
     return dict(zip(votes.arms, earned.tolist(), strict=True))
 
 
+def _pay_stopped(state: DelegationState, votes: VoteTable, game: Game) -> dict[str, float]:
+    """Return what each arm earns in a task whose last samples were left out, those that were not asked included."""
+    arms = list(state["learned"]["arms"])
+    given_up = any(row[-1] for row in votes.counts)  # answers that later rounds dropped
+    counts = votes.counts if given_up else [row[:-1] for row in votes.counts]
+    rows = dict(zip(votes.arms, counts, strict=True))
+    nothing = (0,) * len(counts[0])
+    asked = Counter(arm_of(candidate) for candidate in state["candidates"] if candidate["round"] == 1)
+    earned = stopped_payoffs(
+        [rows.get(arm, nothing) for arm in arms],
+        [asked[arm] for arm in arms],
+        read_competence(state["learned"], arms),
+        game.smoothing,
+    )
+    return {arm: payoff for arm, payoff in zip(arms, earned.tolist(), strict=True) if not math.isnan(payoff)}
+
+
 def _agent_increments(state: DelegationState, payoffs: dict[str, float]) -> list[Increment]:
-    """Return one increment per arm that drew; a failed call is counted apart and never pays 0."""
+    """Return one increment per arm that drew or was paid; a failed call is counted apart and never pays 0."""
     failures = Counter(arm_of(candidate) for candidate in state["candidates"] if candidate["failure"] == "call_failed")
-    drawn = dict.fromkeys(arm_of(candidate) for candidate in state["candidates"])
+    arms = dict.fromkeys([*map(arm_of, state["candidates"]), *payoffs])
     return [
         Increment(
             arm=arm, kind="agent", payoff=payoffs.get(arm, 0.0), count=int(arm in payoffs), failures=failures[arm]
         )
-        for arm in drawn
+        for arm in arms
         if arm in payoffs or failures[arm]
     ]
 

@@ -1,16 +1,24 @@
 """What the nodes of one graph share beside the state."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from aligngraph.models import ModelSpec, open_model
+from aligngraph.calling.budget import Ledger
+from aligngraph.calling.circuit import Circuit
+from aligngraph.calling.lane import Lane
+from aligngraph.models import ModelSpec, RunnableModel, model_label, open_model
 from aligngraph.persistence import Location, PolicyStore
 from aligngraph.roles import Model
 from aligngraph.team import Team
+
+MOST_LEDGERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,10 @@ class Resources:
     team: Team
     open_store: Callable[[], AbstractAsyncContextManager[PolicyStore]]
     _opened: dict[tuple[ModelSpec, float, float], BaseChatModel] = field(default_factory=dict, init=False, repr=False)
+    _circuits: dict[str, Circuit] = field(default_factory=dict, init=False, repr=False)
+    _programs: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(default_factory=dict, init=False, repr=False)
+    _lanes: dict[str, Lane] = field(default_factory=dict, init=False, repr=False)
+    _ledgers: dict[str, Ledger] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def at(cls, team: Team, location: Location) -> "Resources":
@@ -48,6 +60,62 @@ class Resources:
         if key not in self._opened:
             self._opened[key] = await open_model(model, temperature=temperature, timeout_s=timeout_s)
         return self._opened[key]
+
+    def lane_of(self, model: Model) -> Lane:
+        """Return what all calls of `model` share, whoever makes them."""
+        name = model.place if isinstance(model, ModelSpec | RunnableModel) else model_label(model)
+        if name not in self._lanes:
+            same = [
+                one for one in _specs_of(self.team) if one.place == name
+            ]  # one table may have a limit, another none
+            self._lanes[name] = Lane(
+                name,
+                self.team.circuit,
+                min((one.max_concurrency for one in same if one.max_concurrency is not None), default=None),
+                min((one.requests_per_minute for one in same if one.requests_per_minute is not None), default=None),
+                self._circuits.get(name, Circuit()),
+            )
+        return self._lanes[name]
+
+    def learn_circuits(self, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """Take over what all processes know of models that failed; return what is stored and makes no sense."""
+        problems = []
+        self._circuits.clear()
+        for model, row in rows.items():
+            try:
+                self._circuits[model] = Circuit.from_json(row)
+            except ValueError as error:
+                problems.append(f"the circuit of {model!r} counts as closed: {error}")
+        for lane in self._lanes.values():
+            lane.known = self._circuits.get(lane.model, Circuit())
+        return problems
+
+    @asynccontextmanager
+    async def program_turn(self) -> AsyncIterator[None]:
+        """Enter when it is this program's turn to run: no more at once than there are processors."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._programs:  # a semaphore belongs to one event loop
+            self._programs.clear()
+            self._programs[loop] = asyncio.Semaphore(os.cpu_count() or 1)
+        async with self._programs[loop]:
+            yield
+
+    def ledger_of(self, run_id: str) -> Ledger:
+        """Return the run's ledger, opened now if there is none."""
+        if run_id not in self._ledgers:
+            self._ledgers[run_id] = Ledger(self.team.budget.caps)
+            for oldest in list(self._ledgers)[:-MOST_LEDGERS]:  # of runs that were stopped and never taken up again
+                del self._ledgers[oldest]
+        return self._ledgers[run_id]
+
+    def close_ledger(self, run_id: str) -> None:
+        """Forget the ledger of a run that has ended or is opened anew."""
+        self._ledgers.pop(run_id, None)
+
+
+def _specs_of(team: Team) -> Iterator[ModelSpec]:
+    agents = (model for agent in team.agents for model in (agent.model, *agent.fallback))
+    return (model for model in (*agents, *team.judging_models) if isinstance(model, ModelSpec))
 
 
 @asynccontextmanager

@@ -1,32 +1,40 @@
-"""What calls cost: counts as the provider gave them, money only where a price is known."""
+"""What calls cost, in the form that the state keeps."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from aligngraph.models import TokenCounts
-from aligngraph.roles import Price
+from aligngraph.calling.spending import NOTHING as SPENT_NOTHING
+from aligngraph.calling.spending import Spending, total
 from aligngraph.state import Usage
 
-NO_USAGE = Usage(calls=1, prompt_tokens=0, completion_tokens=0, cost=None)
-NOTHING = Usage(calls=0, prompt_tokens=0, completion_tokens=0, cost=0.0)
+
+def as_usage(spent: Spending) -> Usage:
+    """Return the same as plain JSON."""
+    return Usage(
+        calls=spent.calls,
+        prompt_tokens=spent.prompt,
+        completion_tokens=spent.completion,
+        cached_tokens=spent.cached,
+        estimated_calls=spent.estimated,
+        cost=spent.cost,
+    )
 
 
-def price_usage(counted: TokenCounts, price: Price | None) -> Usage:
-    """Return the usage of one call; its cost is None where the price is unknown."""
-    cost = None
-    if price is not None:
-        cost = (counted.prompt * price.prompt + counted.completion * price.completion) / 1e6
-    return Usage(calls=1, prompt_tokens=counted.prompt, completion_tokens=counted.completion, cost=cost)
+def as_spending(usage: Mapping[str, Any]) -> Spending:
+    """Return the same as a value; what an earlier version wrote may lack some of it."""
+    return Spending(
+        calls=usage.get("calls", 0),
+        prompt=usage.get("prompt_tokens", 0),
+        completion=usage.get("completion_tokens", 0),
+        cached=usage.get("cached_tokens", 0),
+        estimated=usage.get("estimated_calls", 0),
+        cost=usage.get("cost"),
+    )
 
 
-def add_usage(parts: Iterable[Usage]) -> Usage:
+NOTHING = as_usage(SPENT_NOTHING)
+
+
+def add_usage(parts: Iterable[Mapping[str, Any]]) -> Usage:
     """Return the sum of all parts; its cost is None as soon as one part's is."""
-    total = NOTHING
-    for part in parts:
-        known = total["cost"] is not None and part["cost"] is not None
-        total = Usage(
-            calls=total["calls"] + part["calls"],
-            prompt_tokens=total["prompt_tokens"] + part["prompt_tokens"],
-            completion_tokens=total["completion_tokens"] + part["completion_tokens"],
-            cost=(total["cost"] or 0) + (part["cost"] or 0) if known else None,
-        )
-    return total
+    return as_usage(total(map(as_spending, parts)))

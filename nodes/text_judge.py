@@ -9,11 +9,13 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
-from aligngraph.isolation import Attempt, attempt
-from aligngraph.models import JsonReply, ask_json, model_label, usage_of
+from aligngraph.isolation import Attempt
+from aligngraph.models import JsonReply, ask_json, model_label
+from aligngraph.nodes.lines import Call, connect
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.spending import NO_USAGE, NOTHING, add_usage, price_usage
+from aligngraph.nodes.spending import NOTHING, as_usage
 from aligngraph.prompts import render
+from aligngraph.randomness import sampling_seed
 from aligngraph.ranking import Judge
 from aligngraph.ranking.quoting import neutral
 from aligngraph.state import AnswerState, DelegationState, Usage
@@ -47,17 +49,19 @@ async def merge_texts(
     name = f"judge of texts {model_label(spec)}"
     if len(found) > MOST_COMPARED:
         return Merged(found, NOTHING, [f"{name}: {len(found)} answers, and at most {MOST_COMPARED} are compared"])
-    opened = await attempt(resources.open_model(spec, temperature=0.0, timeout_s=timeout_s), timeout_s)
+    call = Call(spec, 0.0, timeout_s, resources.team.answers.price, sampling_seed(state["run"]["seed"], "same_answer"))
+    opened = await connect(call, state, resources)
     if opened.value is None:
         return Merged(found, NOTHING, [f"{name}: {opened.cause}"])
-    judge = Judge(opened.value, timeout_s)
+    judge = Judge(opened.value.model, timeout_s, opened.value.line)
     pairs = list(combinations(range(len(found)), 2))
     both_orders = [order for one, other in pairs for order in ((one, other), (other, one))]
     ended = await asyncio.gather(*(_compare(judge, state, found, order, config) for order in both_orders))
     same = [pair for pair, there, back in zip(pairs, ended[::2], ended[1::2], strict=True) if _agree(there, back)]
     causes = dict.fromkeys(one.value.problem if one.value else one.cause for one in ended)
-    usage = add_usage(_usage(one, resources) for one in ended)
-    return Merged(_unite(found, same), usage, [f"{name}: {cause}" for cause in causes if cause])
+    return Merged(
+        _unite(found, same), as_usage(opened.value.line.spent), [f"{name}: {cause}" for cause in causes if cause]
+    )
 
 
 async def _compare(
@@ -71,18 +75,12 @@ async def _compare(
     ]
     metadata = {"agent": "same_answer", "task": state["run"]["task_id"], "answers": [one, other]}
     settings = merge_configs(config, {"metadata": metadata})
-    return await judge.call(ask_json(judge.model, messages, _SCHEMA, config=settings))
+    return await judge.call(lambda: ask_json(judge.model, messages, _SCHEMA, config=settings))
 
 
 def _agree(there: Attempt[JsonReply], back: Attempt[JsonReply]) -> bool:
     """Return whether both orders say that the two are one: a reply that is missing or unreadable does not."""
     return all(one.value is not None and one.value.value == {"same": True} for one in (there, back))
-
-
-def _usage(ended: Attempt[JsonReply], resources: Resources) -> Usage:
-    if ended.value is None:
-        return NO_USAGE
-    return price_usage(usage_of(ended.value.message), resources.team.answers.price)
 
 
 def _unite(found: list[AnswerState], same: Iterable[tuple[int, int]]) -> list[AnswerState]:

@@ -25,8 +25,12 @@ def arm_of(candidate: CandidateState) -> str:
 
 
 def current_candidates(candidates: list[CandidateState]) -> list[CandidateState]:
-    """Return the candidates that count: of each agent those of its latest round with an answer, in seed order."""
+    """Return the candidates that count: of each agent those of its latest round with an answer, in seed order.
+
+    A duplicate is not one of them.
+    """
     latest: dict[str, int] = {}
+    candidates = [candidate for candidate in candidates if candidate.get("duplicate_of") is None]
     for candidate in candidates:
         if candidate["answer"] is not None:
             latest[candidate["agent"]] = max(candidate["round"], latest.get(candidate["agent"], 0))
@@ -44,7 +48,11 @@ def count_votes(answers: list[AnswerState], candidates: list[CandidateState]) ->
 
 def count_first_votes(answers: list[AnswerState], candidates: list[CandidateState]) -> VoteTable:
     """Return the votes of round 1, cast before any agent knew a ranking, with a last column for answers given up since."""
-    first = [candidate for candidate in candidates if candidate["round"] == 1 and candidate["answer"] is not None]
+    first = [
+        candidate
+        for candidate in candidates
+        if candidate["round"] == 1 and candidate["answer"] is not None and candidate.get("duplicate_of") is None
+    ]
     return _tabulate(answers, first, others=True)
 
 

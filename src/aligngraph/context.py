@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from aligngraph.errors import UsageError
-from aligngraph.roles import nearest
+from aligngraph.spelling import nearest
 from aligngraph.team import Game, LearningMode, Team
 
 

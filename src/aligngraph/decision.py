@@ -12,16 +12,31 @@ class _Part(BaseModel):
 
 
 class Usage(_Part):
-    """Calls and tokens as the providers counted them; `cost` is None wherever a price is unknown."""
+    """Calls and tokens as the providers counted them.
+
+    Attributes:
+        cached_tokens: those of the prompts that providers read from their caches.
+        estimated_calls: calls whose tokens are our estimate, since their provider counted none.
+        cost: None wherever a price is unknown.
+    """
 
     calls: int
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
+    estimated_calls: int = 0
     cost: float | None
 
 
 class Candidate(_Part):
-    """One proposal; exactly one of `answer` and `error` is not None."""
+    """One proposal; exactly one of `answer` and `error` is not None.
+
+    Attributes:
+        failure: `call_failed`, `no_answer` in the text or from the program, `not_asked` where a budget or a resting model
+            stood in the way; None where it has an answer.
+        duplicate_of: the id of an earlier sample with the same text of a model that repeats itself; it has no vote.
+        model: who was asked last: the agent's own model, or one of its fallbacks.
+    """
 
     id: str
     agent: str
@@ -31,6 +46,9 @@ class Candidate(_Part):
     answer: str | None
     text: str
     error: str | None
+    failure: str | None = None
+    duplicate_of: str | None = None
+    model: str | None = None
     usage: Usage
 
 
@@ -123,6 +141,20 @@ class UsageReport(_Part):
     total: Usage
 
 
+class Stopped(_Part):
+    """Why some samples were not asked for.
+
+    Attributes:
+        reason: `unchangeable` if nothing they might have said would have changed the leading answer, `confident` if its
+            posterior exceeded the threshold.
+        posterior: of the leading answer then, with room for answers that nobody had given.
+    """
+
+    reason: str
+    posterior: float
+    skipped_samples: int
+
+
 class Decision(_Part):
     """One answer and why; `model_dump(mode="json")` is the object that `aligngraph ask --json` prints.
 
@@ -131,6 +163,7 @@ class Decision(_Part):
         answer: the short final answer; None when the run failed.
         text: the whole solution that stands for it: of its class the one shown to the principal.
         kind: how answers were read and compared; `kind_guessed` where it was guessed from the task.
+        stopped: why some samples were not asked for; None where all were.
         seconds: wall time of the run.
     """
 
@@ -149,5 +182,6 @@ class Decision(_Part):
     game: GameReport | None
     alternatives: Alternatives | None
     weights: Weights
+    stopped: Stopped | None = None
     usage: UsageReport
     seconds: float

@@ -1,26 +1,22 @@
 """The roles of a team, as its file describes them: agents that propose, a principal that ranks."""
 
 import re
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, model_validator
 
 from aligngraph.errors import ModelError
-from aligngraph.models import ModelSpec, model_label, parse_spec
-from aligngraph.prompts import STRATEGIES
+from aligngraph.models import ModelSpec, RunnableModel, TokenCounts, model_label, parse_spec
 from aligngraph.ranking.specs import ListwiseSpec, RankerSpec, models_needed
+from aligngraph.strategies import AS_IS, Strategy, find_strategy
 
-NODE_NAMES = ("intake", "principal", "policy_update", "answer")
+if TYPE_CHECKING:
+    from langchain_core.messages import AnyMessage
+    from langchain_core.runnables import Runnable
+
+NODE_NAMES = ("intake", "settle", "principal", "policy_update", "answer")
 _AGENT_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` for the known word most like `word`, else the list of known words."""
-    known = sorted(known)
-    matches = get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {matches[0]!r}?" if matches else f"; known: {', '.join(known)}"
 
 
 def _read_model(value: object) -> object:
@@ -39,19 +35,28 @@ def _check_chat_model(value: object) -> object:
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - half a second that team files need not pay
 
     if not isinstance(value, BaseChatModel):
-        allowed = "a string such as 'openai:gpt-4.1-mini', a table or a LangChain chat model"
+        allowed = "a string such as 'openai:gpt-4.1-mini', a table or a LangChain chat model; Agent.from_runnable takes others"
         raise ValueError(f"got an object of type {type(value).__name__!r}; a model is {allowed}")  # noqa: TRY004 - pydantic collects ValueError
     return value
 
 
-def _check_strategy(name: str) -> str:
-    if name not in STRATEGIES:
-        raise ValueError(f"unknown strategy {name!r}{nearest(name, STRATEGIES)}")
-    return name
+def _read_agent_model(value: object) -> object:
+    return value if isinstance(value, RunnableModel) else _read_model(value)
+
+
+def _read_strategy(value: object, info: ValidationInfo) -> object:
+    """Return the strategy of a name or table; own ones lie in the folder that is the validation's context, if any."""
+    if isinstance(value, Strategy):
+        return value
+    if not isinstance(value, str | Mapping):
+        table = '{ name = "few_shot", examples = "examples.jsonl" }'
+        raise ValueError(f"got {value!r}; a strategy is a name such as 'direct', or a table such as {table}")  # noqa: TRY004 - pydantic collects ValueError
+    return find_strategy(value, info.context)
 
 
 Model = Annotated[Any, BeforeValidator(_read_model), PlainSerializer(model_label, when_used="unless-none")]
-Strategy = Annotated[str, BeforeValidator(_check_strategy)]
+AgentModel = Annotated[Any, BeforeValidator(_read_agent_model), PlainSerializer(model_label)]
+AgentStrategy = Annotated[Strategy, BeforeValidator(_read_strategy), PlainSerializer(lambda strategy: strategy.label)]
 
 
 class Table(BaseModel):
@@ -61,10 +66,17 @@ class Table(BaseModel):
 
 
 class Price(Table):
-    """What a model costs, in money per million tokens."""
+    """What a model costs, in money per million tokens; `cached` ones of the prompt cost as much as others by default."""
 
     prompt: float = Field(ge=0)
     completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+    def cost(self, counts: TokenCounts) -> float:
+        """Return what a call with these tokens costs."""
+        cached = self.prompt if self.cached is None else self.cached
+        fresh = counts.prompt - counts.cached
+        return (fresh * self.prompt + counts.cached * cached + counts.completion * self.completion) / 1e6
 
 
 class Agent(Table):
@@ -73,15 +85,65 @@ class Agent(Table):
     Attributes:
         samples: candidates per task, all arms together, dealt to the strategies in turn.
         timeout_s: seconds after which one call counts as failed.
+        total_timeout_s: seconds that all calls of one round may take together, retries and waits included; None for any.
+        fallback: models that are asked in turn, sample by sample, where the model failed; their price is looked up.
     """
 
     name: str
-    model: Model
-    strategies: tuple[Strategy, ...] = Field(default=("step_by_step",), min_length=1)
+    model: AgentModel
+    strategies: tuple[AgentStrategy, ...] = Field(default=(find_strategy("step_by_step"),), min_length=1)
     samples: int = Field(default=2, ge=1, le=1000)
     temperature: float = Field(default=0.7, ge=0, le=2)
     timeout_s: float = Field(default=60, gt=0, le=86_400)
+    total_timeout_s: float | None = Field(default=None, gt=0, le=86_400)
     price: Price | None = None
+    fallback: tuple[Model, ...] = ()
+
+    @classmethod
+    def from_runnable(  # noqa: PLR0913 - named options
+        cls,
+        runnable: "Runnable[Any, Any] | Callable[..., Any]",
+        *,
+        name: str,
+        samples: int = 1,
+        strategies: Iterable[str | Mapping[str, object] | Strategy] = (AS_IS,),
+        timeout_s: float = 60,
+        total_timeout_s: float | None = None,
+        price: Price | None = None,
+        give: "Callable[[list[AnyMessage]], Any] | None" = None,
+        take: Callable[[Any], Any] | None = None,
+    ) -> Self:
+        """Return the agent that `runnable` is: a Runnable, a compiled graph, a RemoteGraph or a function, sync or async.
+
+        A graph is given `{"messages": [...]}`, anything else the list of messages: the chat with its system messages. Its
+        reply is a text, an AIMessage, or the last AIMessage of a state with messages. It is asked once for each turn of
+        a sample, each time in a thread of its own; its calls of models count as the agent's, and keep to the budget.
+
+        Args:
+            runnable: what is asked.
+            name: of the agent.
+            samples: candidates per task.
+            strategies: how it works; `as_is` leaves that to it and shows the chat as it came.
+            timeout_s: seconds after which it counts as failed; a thread that it works in cannot be stopped, and goes on.
+            total_timeout_s: seconds that all its samples of one round may take.
+            price: of the models that it asks.
+            give: makes its input of the messages, where that is another one.
+            take: makes a text, a message or a state with messages of what it returns.
+
+        Raises:
+            ModelError: `runnable` is nothing that can be asked.
+        """
+        return cls.model_validate(
+            {
+                "name": name,
+                "model": RunnableModel.of(runnable, name, give, take),
+                "strategies": tuple(strategies),
+                "samples": samples,
+                "timeout_s": timeout_s,
+                "total_timeout_s": total_timeout_s,
+                "price": price,
+            }
+        )
 
     @model_validator(mode="after")
     def _name_a_node(self) -> Self:
@@ -93,7 +155,8 @@ class Agent(Table):
 
     @model_validator(mode="after")
     def _give_each_strategy_a_sample(self) -> Self:
-        repeated = sorted({name for name in self.strategies if self.strategies.count(name) > 1})
+        names = [strategy.name for strategy in self.strategies]
+        repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"strategies must be unique: {', '.join(map(repr, repeated))} occurs more than once")
         if len(self.strategies) > self.samples:
@@ -102,7 +165,13 @@ class Agent(Table):
             )
         return self
 
-    def strategy(self, sample: int) -> str:
+    @property
+    def repeats_itself(self) -> bool:
+        """Whether its model draws nothing at random, so that equal texts of it are one opinion."""
+        chosen = self.temperature if isinstance(self.model, ModelSpec) else getattr(self.model, "temperature", None)
+        return chosen == 0
+
+    def strategy(self, sample: int) -> Strategy:
         """Return the strategy of sample number `sample`, from 0."""
         return self.strategies[sample % len(self.strategies)]
 

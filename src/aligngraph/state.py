@@ -15,7 +15,7 @@ from aligngraph.answers import AnswerKind
 PREVIEW_CHARS = 160
 DEFAULT_DOMAIN = "general"
 
-Failure = Literal["no_answer", "call_failed"]
+Failure = Literal["no_answer", "call_failed", "not_asked"]
 
 
 class Usage(TypedDict):
@@ -24,6 +24,8 @@ class Usage(TypedDict):
     calls: int
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int
+    estimated_calls: int
     cost: float | None
 
 
@@ -53,7 +55,10 @@ class RunState(TypedDict):
 
 
 class CandidateState(TypedDict):
-    """One candidate; either `answer` is not None, or `error` and `failure` are. `position` is its place in seed order."""
+    """One candidate; either `answer` is not None, or `error` and `failure` are. `position` is its place in seed order.
+
+    `duplicate_of` is the id of an earlier sample with the same text of a model that repeats itself: it has no vote.
+    """
 
     id: str
     agent: str
@@ -65,6 +70,8 @@ class CandidateState(TypedDict):
     preview: str
     error: str | None
     failure: Failure | None
+    model: NotRequired[str | None]
+    duplicate_of: NotRequired[str | None]
     usage: Usage
 
 
@@ -133,6 +140,14 @@ class OutcomeState(TypedDict):
     alternatives: dict[str, Any]
 
 
+class StoppedState(TypedDict):
+    """Why the rest of a round's samples was left out; `posterior` is that of the leading answer when it was."""
+
+    reason: Literal["unchangeable", "confident"]
+    posterior: float
+    skipped_samples: int
+
+
 class WeightsState(TypedDict):
     """Weights by arm, before and after this task."""
 
@@ -157,7 +172,8 @@ class TaskInput(TypedDict):
 class DelegationState(TypedDict):
     """Everything that nodes share; `run` is absent before a thread's first task.
 
-    `decision` is the audit of the run, the last of `messages` the answer. `agreed` is what the votes of round 1 alone
+    `due` are the ids of the samples to be drawn next, None for all of the round; `waiting` those of the waves after it,
+    and `stopped` says why some were left out. `decision` is the audit of the run, the last of `messages` the answer. `agreed` is what the votes of round 1 alone
     think of the first choice of the principal and of each judge of its panel, in [0, 1], by arm; those that made none, or
     that a stand-in ranked for, are not in it.
     """
@@ -167,6 +183,9 @@ class DelegationState(TypedDict):
     options: TaskOptions
     run: NotRequired[RunState]
     round: int
+    due: list[str] | None
+    waiting: list[list[str]]
+    stopped: StoppedState | None
     learned: LearnedState
     candidates: Annotated[list[CandidateState], merge_candidates]
     answers: list[AnswerState]
@@ -187,6 +206,9 @@ class StateUpdate(TypedDict, total=False):
     options: TaskOptions
     run: RunState
     round: int
+    due: list[str] | None
+    waiting: list[list[str]]
+    stopped: StoppedState | None
     learned: LearnedState
     candidates: Any  # a list, or Overwrite
     answers: list[AnswerState]

@@ -11,10 +11,13 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from aligngraph.answers import AnswerKind
+from aligngraph.calling.budget import Caps
+from aligngraph.calling.settings import CircuitSettings, RetrySettings
 from aligngraph.errors import TeamError
 from aligngraph.models import ModelSpec
 from aligngraph.ranking.specs import models_needed
-from aligngraph.roles import Agent, JudgeTable, Model, Price, Principal, Table, nearest
+from aligngraph.roles import Agent, JudgeTable, Model, Price, Principal, Table
+from aligngraph.spelling import nearest
 
 TEAM_VARIABLE = "ALIGNGRAPH_TEAM"
 
@@ -52,18 +55,46 @@ class Learning(Table):
 
 
 class Budget(Table):
-    """Caps for one run. None is enforced yet, so that naming one is an error rather than a false promise."""
+    """What one run may use, of all its models together, and when enough has been asked; None is no cap.
 
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse(cls, table: object) -> object:
-        if table and isinstance(table, dict):
-            raise ValueError(f"caps are not enforced yet: remove {', '.join(map(str, table))}")
-        return table
+    Attributes:
+        samples: candidates of one round.
+        calls: of any model, retries and repairs included.
+        tokens: of prompts and completions together.
+        seconds: wall time from when a process takes the run up.
+        money: in the unit of the prices; every model must have one.
+        stop: `settled` asks in waves, and no further once more samples would hardly change the decision.
+        threshold: how sure of that it must be, in [0.5, 1].
+    """
+
+    samples: int | None = Field(default=None, ge=1)
+    calls: int | None = Field(default=None, ge=1)
+    tokens: int | None = Field(default=None, ge=1)
+    seconds: float | None = Field(default=None, gt=0)
+    money: float | None = Field(default=None, gt=0)
+    stop: Literal["all", "settled"] = "all"
+    threshold: float = Field(default=0.9, ge=0.5, le=1)
+
+    @property
+    def caps(self) -> Caps:
+        """What every call is checked against."""
+        return Caps(self.calls, self.tokens, self.money, self.seconds)
+
+
+class Cache(Table):
+    """What need not be paid for twice: with `responses`, an agent's reply to the same question, sample by sample."""
+
+    responses: bool = False
 
 
 class Team(Table):
-    """Agents, a principal, and the rules between them."""
+    """Agents, a principal, and the rules between them.
+
+    Attributes:
+        strategy_folder: where the agents' own strategies lie, below the folder of the team file; only `load` and `parse`
+            look there. What a run remembers of a team is the strategies' content, not this place.
+        allow_unsafe_programs: whether programs that a model wrote run even where the system cannot confine them.
+    """
 
     agents: tuple[Agent, ...]
     principal: Principal
@@ -71,6 +102,11 @@ class Team(Table):
     game: Game = Game()
     learning: Learning = Learning()
     budget: Budget = Budget()
+    retry: RetrySettings = RetrySettings()
+    circuit: CircuitSettings = CircuitSettings()
+    cache: Cache = Cache()
+    strategy_folder: str = Field(default="strategies", min_length=1, exclude=True)
+    allow_unsafe_programs: bool = False
 
     @model_validator(mode="after")
     def _name_each_agent_once(self) -> Self:
@@ -110,7 +146,7 @@ class Team(Table):
 
     @classmethod
     def parse(cls, text: str, source: str, *, folder: Path | None = None) -> Self:
-        """Return the team that the TOML `text` describes; model files are sought below `folder`.
+        """Return the team that the TOML `text` describes; files that it names are sought below `folder`.
 
         Raises:
             TeamError: `text` is not TOML or says something unknown; the message names `source` and the place.
@@ -120,7 +156,9 @@ class Team(Table):
         except tomllib.TOMLDecodeError as error:
             raise TeamError(f"{source}: not TOML: {error}") from error
         try:
-            return cls.model_validate(table if folder is None else _resolve_files(table, folder))
+            return cls.model_validate(
+                table if folder is None else _resolve_files(table, folder), context=_strategy_folder(table, folder)
+            )
         except ValidationError as error:
             raise TeamError(f"{source}: {'; '.join(map(_describe, error.errors()))}") from error
 
@@ -144,20 +182,28 @@ class Team(Table):
 def _same_model(one: Model, other: Model) -> bool:
     """Return whether both are one model at one place, whatever else is set."""
     if isinstance(one, ModelSpec) and isinstance(other, ModelSpec):
-        return (one.provider, one.name, one.base_url) == (other.provider, other.name, other.base_url)
+        return one.place == other.place
     return one is other
 
 
+def _strategy_folder(table: dict[str, Any], folder: Path | None) -> Path | None:
+    """Return where the team's own strategies lie; validation says what is wrong with a place that is no text."""
+    named = table.get("strategy_folder", Team.model_fields["strategy_folder"].default)
+    return None if folder is None else folder / str(named)
+
+
 def _resolve_files(table: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the table with relative files of `scripted:` and `embedded:` models placed below the team's folder."""
-    return {key: _resolve_files_in(value, folder) for key, value in table.items()}
+    """Return the table with relative files of models and of examples placed below the team's folder."""
+    return {key: _resolve_files_in(value, folder, key) for key, value in table.items()}
 
 
-def _resolve_files_in(value: Any, folder: Path) -> Any:  # noqa: ANN401 - whatever TOML holds
+def _resolve_files_in(value: Any, folder: Path, key: str) -> Any:  # noqa: ANN401 - whatever TOML holds
     if isinstance(value, dict):
         return _resolve_files(value, folder)
     if isinstance(value, list):
-        return [_resolve_files_in(item, folder) for item in value]
+        return [_resolve_files_in(item, folder, key) for item in value]
+    if key == "examples" and isinstance(value, str):
+        return str(folder / value)
     scheme, colon, name = value.partition(":") if isinstance(value, str) else ("", "", "")
     if colon and (scheme == "scripted" or (scheme == "embedded" and name.endswith(".gguf"))):
         return f"{scheme}:{folder / name}"

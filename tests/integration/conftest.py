@@ -2,13 +2,15 @@
 
 import json
 import os
+import queue
 import re
 import shutil
 import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,13 +23,19 @@ SOLUTION = re.compile(r"Solution (\w+)\n--- \w+ ---\n.*?Answer: (\S+)\n", re.DOT
 
 
 class OpenAIServer(ThreadingHTTPServer):
-    """Model `says-X` answers X; model `judge-X` ranks answer X first and the others as they come."""
+    """Model `says-X` answers X; model `judge-X` ranks answer X first and the others as they come.
+
+    Model `waits-X` answers X too, but while `holds` is set it only waits until its client hangs up; `waiting` and `hung_up`
+    get the time of either.
+    """
 
     daemon_threads = True
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Completions)
         self.requests = []
+        self.holds = True
+        self.waiting, self.hung_up = queue.SimpleQueue(), queue.SimpleQueue()
         self.base_url = f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def calls(self, model):
@@ -46,6 +54,9 @@ class _Completions(BaseHTTPRequestHandler):
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append(request)
+        if request["model"].startswith("waits") and self.server.holds:
+            self.wait_until_the_client_hangs_up()
+            return
         text = _reply(request["model"], request["messages"][-1]["content"])
         body = json.dumps(
             {
@@ -63,13 +74,20 @@ class _Completions(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def wait_until_the_client_hangs_up(self):
+        self.server.waiting.put(time.monotonic())
+        with suppress(ConnectionError):
+            self.connection.recv(1)
+        self.server.hung_up.put(time.monotonic())
+        self.close_connection = True
+
     def log_message(self, *_):
         pass
 
 
 def _reply(model, question):
     role, _, answer = model.partition("-")
-    if role == "says":
+    if role in {"says", "waits"}:
         return f"I say so.\nAnswer: {answer}"
     shown = SOLUTION.findall(question)
     return json.dumps({"order": ">".join(label for label, given in sorted(shown, key=lambda pair: pair[1] != answer))})
@@ -158,11 +176,9 @@ def running(server, environment):
             listener.join()
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
+@contextmanager
+def serving_folder(folder):
     """Start the server as `make studio` does, in a folder of its own: it keeps its state in the current one."""
-    folder = tmp_path_factory.mktemp("studio")
-    shutil.copy(ROOT / "langgraph.json", folder)
     (folder / "team.toml").write_text(STUDIO_TEAM)
     (folder / "script.jsonl").write_text("".join(json.dumps(row) + "\n" for row in STUDIO_SCRIPT))
     with socket.socket() as probe:
@@ -171,6 +187,20 @@ def server(tmp_path_factory):
     settings = {"ALIGNGRAPH_TEAM": "team.toml", "ALIGNGRAPH_DB": server.db, "LANGSMITH_TRACING": "false"}
     with running(server, {**os.environ, "LANGGRAPH_CLI_NO_ANALYTICS": "1", **settings}):
         yield server
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("studio")
+    shutil.copy(ROOT / "langgraph.json", folder)
+    with serving_folder(folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def serve_folder():
+    """Return the context manager that starts a server for the langgraph.json of a folder."""
+    return serving_folder
 
 
 @pytest.fixture

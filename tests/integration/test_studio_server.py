@@ -173,6 +173,18 @@ async def test_a_run_may_bring_another_team(client, thread, scripted_team, db):
     assert (Path(db) / "policy.sqlite").exists()
 
 
+async def test_a_team_may_have_own_strategies_and_a_wrong_one_is_named(client, thread, scripted_team, db):
+    team = scripted_team({"a": ["1"]}, agent_keys={"a": 'strategies = ["mine"]\n'})
+    (team.parent / "strategies").mkdir()
+    (team.parent / "strategies" / "mine.md").write_text("Draft {it}.")
+    context = {"team": str(team), "db": db}
+    state = await client.runs.wait(thread, GRAPH, input=ask(), context=context)
+    assert [candidate["strategy"] for candidate in state["candidates"]] == ["mine"]
+    team.write_text(team.read_text().replace('"mine"', '"mein"'))
+    told = await run_and_fail(client, thread, input=ask(), context=context)
+    assert (told["error"], "there is no file" in told["message"]) == ("TeamError", True)
+
+
 async def test_an_assistant_may_have_another_team_and_is_drawn_with_it(client, thread, scripted_team, db):
     team = scripted_team({"a": ["1"], "b": ["2"]}, order=["2", "1"])
     context = {"team": str(team), "db": db, "anchor": 0.1}

@@ -20,7 +20,8 @@ def parse(text):
 def test_all_but_one_agent_and_the_principal_is_optional():
     team = parse(ONE_AGENT + PRINCIPAL)
     agent = team.agents[0]
-    assert (agent.strategies, agent.samples, agent.temperature, agent.timeout_s, agent.price) == (
+    strategies = tuple(strategy.name for strategy in agent.strategies)
+    assert (strategies, agent.samples, agent.temperature, agent.timeout_s, agent.price) == (
         ("step_by_step",),
         2,
         0.7,
@@ -95,6 +96,12 @@ def test_the_teams_in_the_package_are_valid(name):
             "unknown strategy 'step_by_stop'; did you mean 'step_by_step'?",
         ),
         (ONE_AGENT + "strategies = []\n" + PRINCIPAL, "agents[0].strategies"),
+        (ONE_AGENT + 'strategies = ["few_shot"]\n' + PRINCIPAL, "agents[0].strategies[0]: strategy 'few_shot' needs"),
+        ("strategy_folder = 3\n" + ONE_AGENT + PRINCIPAL, "strategy_folder: Input should be a valid string"),
+        (
+            "allow_unsafe_programs = 3\n" + ONE_AGENT + PRINCIPAL,
+            "allow_unsafe_programs: Input should be a valid boolean",
+        ),
         (
             ONE_AGENT.replace("careful", "principal") + PRINCIPAL,
             "agent name 'principal' belongs to a node of the graph",
@@ -122,7 +129,7 @@ def test_the_teams_in_the_package_are_valid(name):
             "agents[0]: 2 strategies, samples = 1: each needs a sample of its own",
         ),
         (ONE_AGENT + PRINCIPAL + '[learning]\nmode = "of"\n', "learning.mode"),
-        (ONE_AGENT + PRINCIPAL + "[budget]\ncalls = 3\n", "caps are not enforced yet: remove calls"),
+        (ONE_AGENT + PRINCIPAL + "[budget]\ncalls = 0\n", "budget.calls: Input should be greater than or equal to 1"),
         (ONE_AGENT.replace('"scripted:script.jsonl"', "3") + PRINCIPAL, "a model is a string"),
         (ONE_AGENT.replace("scripted:script.jsonl", "embedded:smollm2-135x") + PRINCIPAL, "smollm2-135m"),
     ],
@@ -165,7 +172,7 @@ def test_files_of_models_lie_beside_the_team_file(tmp_path):
 
 def test_strategies_are_dealt_to_the_samples_in_turn():
     agent = parse(ONE_AGENT + 'strategies = ["direct", "step_by_step"]\nsamples = 3\n' + PRINCIPAL).agents[0]
-    assert [agent.strategy(sample) for sample in range(3)] == ["direct", "step_by_step", "direct"]
+    assert [agent.strategy(sample).name for sample in range(3)] == ["direct", "step_by_step", "direct"]
 
 
 def test_no_secret_is_in_the_description(monkeypatch):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from aligngraph.isolation import Attempt, attempt
 from aligngraph.models import (
@@ -75,6 +75,14 @@ class Question:
     number: int = 0
 
 
+class Calls(Protocol):
+    """A way of calling a model that isolates what fails."""
+
+    async def call(self, make: Callable[[], Awaitable[Value]]) -> Attempt[Value]:
+        """Return the value of the call that `make` begins, or the cause of its failure."""
+        ...
+
+
 @dataclass(frozen=True)
 class Judge:
     """A model that ranks.
@@ -82,22 +90,24 @@ class Judge:
     Attributes:
         model: whom to ask.
         timeout_s: seconds that one call may take, counted from when it is sent.
+        line: how it is called; by default once, and isolated.
     """
 
     model: "BaseChatModel"
     timeout_s: float
+    line: Calls | None = None
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE), init=False, repr=False)
 
-    async def call(self, call: Awaitable[Value]) -> Attempt[Value]:
-        """Return the value of a call of the model or the cause of its failure, once it is this call's turn."""
+    async def call(self, make: Callable[[], Awaitable[Value]]) -> Attempt[Value]:
+        """Return the value of the call that `make` begins or the cause of its failure, once it is this call's turn."""
         async with self._turns:
-            return await attempt(call, self.timeout_s)
+            return await (attempt(make(), self.timeout_s) if self.line is None else self.line.call(make))
 
     async def ask(self, question: Question) -> tuple[RankingCall, ...]:
         """Return the record of one or two calls; the last one holds the verdict, if there is any."""
 
         async def once(messages: "Sequence[AnyMessage]", config: "RunnableConfig") -> RankingCall:
-            ended = await self.call(ask_json(self.model, messages, question.schema, config=config))
+            ended = await self.call(lambda: ask_json(self.model, messages, question.schema, config=config))
             return failed_call(question.sheet, ended.cause) if ended.value is None else _read(ended.value, question)
 
         return await _ask(once, question.sheet, question.messages, question.reminder, question.number)
@@ -115,7 +125,7 @@ class Judge:
         """
 
         async def once(shown: "Sequence[AnyMessage]", config: "RunnableConfig") -> RankingCall:
-            ended = await self.call(ask_yes_no(self.model, shown, config=config))
+            ended = await self.call(lambda: ask_yes_no(self.model, shown, config=config))
             return failed_call(sheet, ended.cause) if ended.value is None else _score(ended.value, sheet)
 
         return await _ask(once, sheet, messages, reminder, number)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
 from aligngraph.models import usage_of
-from aligngraph.prompts import render
+from aligngraph.prompts import STRATEGIES, render
 from aligngraph.randomness import sampling_seed
 from aligngraph.ranking.beginning import begin
 from aligngraph.ranking.contract import Preference, RankingCall, RankingTask
@@ -67,7 +67,7 @@ class SurvivalRanker:
 
     async def _complete(self, draw: "_Draw") -> RankingCall:
         asked = self.judge.model.bind(**sampling(self.judge.model, draw.seed, TEMPERATURE))
-        ended = await self.judge.call(asked.ainvoke(draw.messages, draw.sheet.annotate(draw.number)))
+        ended = await self.judge.call(lambda: asked.ainvoke(draw.messages, draw.sheet.annotate(draw.number)))
         if ended.value is None:
             return failed_call(draw.sheet, ended.cause)
         return said(draw.sheet, str(ended.value.text), Verdict(), usage_of(ended.value))
@@ -86,7 +86,7 @@ class _Draw:
     def messages(self) -> list[AnyMessage]:
         task = self.sheet.work.task
         if not self.beginning:
-            return [SystemMessage(render("step_by_step")), HumanMessage(task)]
+            return [SystemMessage(STRATEGIES["step_by_step"]), HumanMessage(task)]
         quoted = self.sheet.enclose(shorten(self.beginning, self.sheet.work.max_solution_chars))
         return [
             SystemMessage(render("survival", mark=self.sheet.mark)),

@@ -79,7 +79,7 @@ class VerifierRanker:
         self, sheet: Sheet, messages: Sequence[AnyMessage], settings: dict[str, Any], number: int
     ) -> RankingCall:
         asked = self.judge.model.bind(**settings)
-        ended = await self.judge.call(asked.ainvoke(list(messages), sheet.annotate(number)))
+        ended = await self.judge.call(lambda: asked.ainvoke(list(messages), sheet.annotate(number)))
         if ended.value is None:
             return failed_call(sheet, ended.cause)
         text, usage = sendable(spoken(str(ended.value.text))), usage_of(ended.value)

@@ -1,6 +1,9 @@
+import time
+
 import pytest
 
 from aligngraph import Team
+from aligngraph.calling.circuit import Circuit
 from aligngraph.errors import ModelError
 from aligngraph.models import ScriptedChatModel, parse_spec
 from aligngraph.nodes import Resources, resources
@@ -66,3 +69,47 @@ async def test_graphs_share_no_models(shared):
     (agent,) = shared.team.agents
     other = Resources(shared.team, shared.open_store)
     assert await other.open_model(agent.model, **SETTINGS) is not await shared.open_model(agent.model, **SETTINGS)
+
+
+def limited(name, **limits):
+    return {"provider": "openai", "name": name, "base_url": "http://127.0.0.1:9/v1", **limits}
+
+
+@pytest.fixture
+def lanes(tmp_path):
+    """Return resources of a team whose tables name one model with different limits."""
+    agents = [
+        {"name": "x", "model": limited("m")},
+        {"name": "y", "model": limited("m", max_concurrency=4, requests_per_minute=90)},
+        {"name": "z", "model": limited("other")},
+    ]
+    principal = {"model": limited("m", max_concurrency=2, max_tokens=7)}
+    team = Team.model_validate({"agents": agents, "principal": principal})
+    return Resources.at(team, Location(tmp_path / "db"))
+
+
+def test_one_model_is_one_lane_with_the_narrowest_limits_that_the_team_names(lanes):
+    x, y, z = (lanes.lane_of(agent.model) for agent in lanes.team.agents)
+    assert x is y is lanes.lane_of(lanes.team.principal.model)
+    assert (x.model, x.most_at_once, x.requests_per_minute) == ("openai:m@http://127.0.0.1:9/v1", 2, 90)
+    assert (z.most_at_once, z.requests_per_minute) == (None, None)
+
+
+def test_circuits_of_other_processes_are_taken_over_and_nonsense_is_told(lanes):
+    model = lanes.team.agents[0].model
+    resting = Circuit(failures=5, opened_at=time.time(), rest_s=60.0, cause="503")
+    assert lanes.lane_of(model).known == Circuit()
+    problems = lanes.learn_circuits({model.place: resting.as_json(), "other": {"failures": -1}})
+    assert lanes.lane_of(model).known == resting
+    [problem] = problems
+    assert problem.startswith("the circuit of 'other' counts as closed: ")
+    lanes.learn_circuits({})
+    assert lanes.lane_of(model).known == Circuit()
+
+
+def test_a_run_has_one_ledger_until_it_ends(lanes):
+    first = lanes.ledger_of("r1")
+    assert lanes.ledger_of("r1") is first is not lanes.ledger_of("r2")
+    lanes.close_ledger("r1")
+    lanes.close_ledger("never opened")
+    assert lanes.ledger_of("r1") is not first

@@ -108,5 +108,5 @@ async def test_at_most_eight_calls_are_under_way_at_once(judge, question):
         waiting -= 1
 
     asked = judge(lambda _: "")
-    await asyncio.gather(*(asked.call(slow()) for _ in range(30)))
+    await asyncio.gather(*(asked.call(slow) for _ in range(30)))
     assert most == 8

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from aligngraph.models import TokenCounts
-from aligngraph.prompts import render
+from aligngraph.prompts import STRATEGIES
 from aligngraph.ranking import Judge, Option
 from aligngraph.ranking.survival import NO_ANSWER, TEMPERATURE, SurvivalRanker
 
@@ -62,7 +62,7 @@ async def test_the_bare_task_is_asked_as_an_agent_is(judge, work):
     ranker = SurvivalRanker(judge(drags), (0.0,), 1)
     await ranker.rank(work(RIGHT, WRONG))
     (call,) = ranker.judge.model.calls
-    assert call.texts == [render("step_by_step"), "How many apples are left?"]
+    assert call.texts == [STRATEGIES["step_by_step"], "How many apples are left?"]
 
 
 async def test_the_judge_is_never_shown_an_answer(judge, work):

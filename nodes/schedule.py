@@ -1,0 +1,42 @@
+"""The schedule of a round: which samples there are, in seed order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aligngraph.strategies import Strategy
+from aligngraph.team import Team
+
+
+@dataclass(frozen=True)
+class Place:
+    """One sample of a round: its number within the agent's run, and its place in seed order within the whole run."""
+
+    agent: str
+    strategy: Strategy
+    sample: int
+    position: int
+
+    @property
+    def candidate_id(self) -> str:
+        """The id of the candidate that it becomes."""
+        return f"{self.agent}.{self.sample}"
+
+    @property
+    def arm(self) -> str:
+        """Whose sample it is."""
+        return f"{self.agent}/{self.strategy.name}"
+
+
+def place_samples(team: Team, round_: int) -> list[Place]:
+    """Return the samples of a round in seed order; under a cap on them every agent's first come before any's second."""
+    by_number = sorted(_all_samples(team, round_), key=lambda numbered: (numbered[0], numbered[1].position))
+    return sorted((place for _, place in by_number[: team.budget.samples]), key=lambda place: place.position)
+
+
+def _all_samples(team: Team, round_: int) -> Iterator[tuple[int, Place]]:
+    """Yield every sample, with its number within the agent's round."""
+    position = (round_ - 1) * sum(agent.samples for agent in team.agents)
+    for agent in team.agents:
+        for number in range(agent.samples):
+            yield number, Place(agent.name, agent.strategy(number), (round_ - 1) * agent.samples + number, position)
+            position += 1
