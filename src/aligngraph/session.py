@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -14,17 +14,17 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Command
-from pydantic import ValidationError
 
+from aligngraph.cancellation import Ending, RunWatch, stop_run
 from aligngraph.context import DelegationContext
 from aligngraph.decision import Decision
-from aligngraph.errors import ReviewPendingError, StoreError, UsageError
+from aligngraph.errors import ReviewPendingError, UsageError
 from aligngraph.graphs.delegation import DelegationGraph, wire_delegation
+from aligngraph.known_runs import KnownRuns, refuse_strange_name, unknown_run
 from aligngraph.nodes import Resources
-from aligngraph.nodes.answer import failure_of
-from aligngraph.nodes.intake import describe_run, differences
-from aligngraph.persistence import Location, PolicyStore, Run, open_checkpointer, prune_checkpoints
+from aligngraph.persistence import Location, PolicyStore, open_checkpointer, prune_checkpoints
 from aligngraph.persistence.tables import storable
+from aligngraph.policy import DEFAULT_WAVES
 from aligngraph.state import DEFAULT_DOMAIN, TaskInput, TaskOptions
 from aligngraph.sync_door import run_blocking
 from aligngraph.team import Team
@@ -33,8 +33,7 @@ Task = str | Sequence[AnyMessage]
 Event = Mapping[str, Any]
 Review = Mapping[str, Any]
 Start = TaskInput | Command[str] | None  # None takes up the task under way in the thread
-_RUN_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
-SUPERSTEPS_PER_ROUND, OTHER_SUPERSTEPS = 3, 5
+SUPERSTEPS_PER_ROUND, SUPERSTEPS_PER_WAVE, OTHER_SUPERSTEPS = 4, 2, 5
 TAKEN = "the ranking was taken, and the answers of the next round are to be ranked"
 ANSWERED_MEANWHILE = "somebody else has replied in the meantime, and this is what is asked now"
 
@@ -47,7 +46,14 @@ class Session:
     graph: DelegationGraph
     store: PolicyStore
     checkpointer: BaseCheckpointSaver[str]
-    _asking: set["asyncio.Task[Any]"] = field(default_factory=set, init=False, repr=False)
+
+    @cached_property
+    def _watch(self) -> RunWatch:
+        return RunWatch(self.store)
+
+    @cached_property
+    def _known(self) -> KnownRuns:
+        return KnownRuns(self.team, self.store, self.checkpointer)
 
     async def ask(
         self,
@@ -76,19 +82,21 @@ class Session:
             UsageError: a model cannot be opened, or the run id belongs to another task, domain, seed or team.
             DelegationFailedError: no agent gave an answer; carries every cause and the audit.
             ReviewPendingError: the run waits for a person's ranking; see `answer_review`.
+            RunCancelledError: somebody has stopped the run; see `cancel`.
         """
         messages: list[AnyMessage] = [HumanMessage(task)] if isinstance(task, str) else list(task)
         given = TaskInput(messages=messages, domain=domain or DEFAULT_DOMAIN, options=options or TaskOptions())
         thread_id = run_id or secrets.token_hex(6)
         settings = merge_configs(config, self._settings(thread_id, context))
-        under_way = False
+        stored, under_way = None, False
         if run_id is not None:
-            _refuse_strange_name(run_id)
-            stored = await self._find_run(run_id, given)
+            stored = await self._known.find(run_id, given)
             if stored and stored.decision is not None:
-                return await self._recall(run_id, stored.decision)
-            under_way = bool(stored and (await self.graph.aget_state(settings)).next)
-        return await self._run_to_end(None if under_way else given, settings, context, on_event)
+                return await self._known.recall(run_id, stored.decision)
+            # `next` leaves out a node whose outcome was kept when the run was killed, though it had come no further
+            under_way = bool(stored and (await self.graph.aget_state(settings)).tasks)
+        start = None if under_way else given
+        return await self._run_to_end(start, settings, context, on_event, known=stored is not None)
 
     async def pending_review(self, run_id: str) -> Review:
         """Return what a person is asked to rank in that run: a `RankingRequest` of ranking.human, and its `id`.
@@ -96,7 +104,7 @@ class Session:
         Raises:
             UsageError: there is no such run, it belongs to another team, or it waits for no ranking.
         """
-        await self._find_own_run(run_id)
+        await self._known.find_own(run_id)
         review = await self._find_review(run_id)
         if review is None:
             raise UsageError(f"run {run_id!r} waits for no ranking: it has ended, is under way, or was interrupted")
@@ -126,25 +134,39 @@ class Session:
             UsageError: there is no such run, it belongs to another team, or it waits for no ranking.
             ReviewPendingError: a ranking is still to be given; the review's `problem` says why.
         """
-        stored = await self._find_own_run(run_id)
+        stored = await self._known.find_own(run_id)
         if stored.decision is not None:
-            return await self._recall(run_id, stored.decision)
+            return await self._known.recall(run_id, stored.decision)
         review = await self.pending_review(run_id)
         if review_id not in {None, review["id"]}:
             raise ReviewPendingError(run_id, {**review, "problem": ANSWERED_MEANWHILE})
         reply: Command[str] = Command(resume={review["id"]: storable(order)})
         settings = merge_configs(config, self._settings(run_id, context))
         try:
-            return await self._run_to_end(reply, settings, context, on_event)
+            return await self._run_to_end(reply, settings, context, on_event, known=True)
         except ReviewPendingError as error:
             raise ReviewPendingError(run_id, {**error.review, "problem": error.review["problem"] or TAKEN}) from None
 
+    async def cancel(self, run_id: str) -> Ending:
+        """Stop a run, be it of this session or of another process, and return what became of it.
+
+        Its outstanding calls end; its `ask` raises RunCancelledError. Asked again with its id it goes on where it stopped.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        refuse_strange_name(run_id)
+        own = await self._watch.cancel(run_id)
+        ending = await stop_run(self.store, run_id)
+        if own and ending != "ended":
+            return "stopped"
+        if ending is None:
+            raise unknown_run(run_id)
+        return ending
+
     async def stop(self) -> None:
         """Cancel the tasks of this session that other coroutines still wait for, and let them end."""
-        others = self._asking - {asyncio.current_task()}
-        for other in others:
-            other.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await self._watch.end()
 
     async def _run_to_end(
         self,
@@ -152,12 +174,17 @@ class Session:
         settings: RunnableConfig,
         context: DelegationContext | None,
         on_event: Callable[[Event], None] | None,
+        *,
+        known: bool,
     ) -> Decision:
         """Return the decision; a run that ends without one is marked as such, unless it waits for a person."""
         run_id = settings["configurable"]["thread_id"]
-        with self._under_way():
+        with self._watch.under_way(run_id) as work:
             async with AsyncExitStack() as on_failure:
                 on_failure.push_async_callback(self._close_failed_run, run_id)
+                if known:
+                    await self.store.mark_resumed(run_id)
+                work.watched = True
                 audit = await self._run(given, settings, context, on_event)
                 review = None if audit else await self._find_review(run_id)
                 on_failure.pop_all()
@@ -166,57 +193,10 @@ class Session:
             await prune_checkpoints(self.checkpointer, run_id)
         return Decision.model_validate(audit)
 
-    @contextmanager
-    def _under_way(self) -> Iterator[None]:
-        asking = asyncio.current_task()
-        if asking is None:  # never so in a coroutine; for the type checker
-            raise RuntimeError("ask was called outside of an event loop")
-        self._asking.add(asking)
-        try:
-            yield
-        finally:
-            self._asking.discard(asking)
-
-    async def _find_run(self, run_id: str, given: TaskInput) -> Run | None:
-        """Return the run of that id, refused where it asks otherwise; of one that never began nothing is left behind."""
-        stored = await self.store.read_run(run_id)
-        if stored is None:
-            await self.checkpointer.adelete_thread(run_id)
-            return None
-        options = given["options"]
-        asked = describe_run(run_id, given["messages"], given["domain"], options, self.team, seed=stored.seed)
-        if others := differences(asked, stored, options):
-            raise UsageError(
-                f"run {run_id!r} belongs to another {' and '.join(others)}: leave the run id out to get a new one"
-            )
-        return stored
-
-    async def _find_own_run(self, run_id: str) -> Run:
-        """Return the run of that id, refused where it is another team's."""
-        _refuse_strange_name(run_id)
-        stored = await self.store.read_run(run_id)
-        if stored is None:
-            raise UsageError(f"no run {run_id!r} in this database: name the one that it was asked with")
-        if stored.team != self.team.describe():
-            raise UsageError(f"run {run_id!r} belongs to another team: name the one that it was asked with")
-        return stored
-
     async def _find_review(self, run_id: str) -> Review | None:
         """Return what waits for a person in the run's last checkpoint."""
         state = await self.graph.aget_state(RunnableConfig(configurable={"thread_id": run_id}))
         return next(({"id": waiting.id, **waiting.value} for waiting in state.interrupts), None)
-
-    async def _recall(self, run_id: str, audit: Mapping[str, Any]) -> Decision:
-        await prune_checkpoints(self.checkpointer, run_id)  # which a crash may have prevented
-        try:
-            decision = Decision.model_validate(audit)
-        except ValidationError as error:
-            raise StoreError(
-                f"run {run_id!r} is stored in a form that this version cannot read: ask without --run"
-            ) from error
-        if decision.status == "failed":
-            raise failure_of(decision)
-        return decision
 
     async def _close_failed_run(self, run_id: str) -> None:
         """Mark the run as interrupted, unless it ended without an answer: then nobody takes it up again."""
@@ -250,13 +230,9 @@ class Session:
 
     def _settings(self, run_id: str, context: DelegationContext | None) -> RunnableConfig:
         rounds = DelegationContext.of(context).game(self.team).max_rounds
-        limit = SUPERSTEPS_PER_ROUND * rounds + OTHER_SUPERSTEPS
+        waves = DEFAULT_WAVES if self.team.budget.stop == "settled" else 0
+        limit = SUPERSTEPS_PER_ROUND * rounds + SUPERSTEPS_PER_WAVE * waves + OTHER_SUPERSTEPS
         return RunnableConfig(configurable={"thread_id": run_id}, recursion_limit=limit)
-
-
-def _refuse_strange_name(run_id: str) -> None:
-    if not _RUN_ID.fullmatch(run_id):
-        raise UsageError(f"run id {run_id[:80]!r}: use up to 128 letters, digits, '_', '-', '.' and ':'")
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from aligngraph.cli.rendering import console, print_decision, visible
 from aligngraph.decision import Decision
-from aligngraph.errors import DelegationFailedError, ReviewPendingError, TaskError
+from aligngraph.errors import DelegationFailedError, ReviewPendingError, RunCancelledError, TaskError
 from aligngraph.session import Event, open_session
 from aligngraph.state import TaskOptions
 
@@ -33,7 +33,7 @@ class Question:
 def answer(question: Question, *, team: str | None, db: str | None, as_json: bool) -> int:
     """Ask the team, print the decision and return the exit status.
 
-    It is 0, 1 when no agent answered or a person has to rank first, 130 on Ctrl-C.
+    It is 0, 1 when no agent answered or a person has to rank first, 130 on Ctrl-C or when the run was cancelled.
 
     Raises:
         UsageError: something to correct before any model is asked.
@@ -56,11 +56,11 @@ def open_progress(*, as_json: bool) -> Console:
 
 
 def conclude(asked: Coroutine[Any, Any, Decision], way_on: str, *, as_json: bool) -> int:
-    """Print the decision and return the exit status: 0, 1 when no agent answered, 130 on Ctrl-C.
+    """Print the decision and return the exit status: 0, 1 when no agent answered, 130 when the run was stopped.
 
     Args:
         asked: what ends in the decision.
-        way_on: what to do to go on where Ctrl-C stopped the run.
+        way_on: what to do to go on where Ctrl-C, or `aligngraph cancel`, stopped the run.
         as_json: whether to print one JSON object.
     """
     try:
@@ -69,8 +69,9 @@ def conclude(asked: Coroutine[Any, Any, Decision], way_on: str, *, as_json: bool
         print(f"aligngraph: {error}", file=sys.stderr)
         _print(Decision.model_validate(error.decision), as_json=as_json)
         return error.exit_status
-    except KeyboardInterrupt:
-        print(f"aligngraph: interrupted; to go on where it stopped, {way_on}", file=sys.stderr)
+    except (KeyboardInterrupt, RunCancelledError) as error:
+        stopped = "cancelled" if isinstance(error, RunCancelledError) else "interrupted"
+        print(f"aligngraph: {stopped}; to go on where it stopped, {way_on}", file=sys.stderr)
         return INTERRUPTED
     _print(decision, as_json=as_json)
     return 0
