@@ -21,7 +21,7 @@ run: $(RUN_READY)
 	$(BIN)/aligngraph ask "$(TASK)" $(if $(TEAM),--team $(TEAM))
 
 test: lint types
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term
 
 lint: $(DEV_READY)
 	$(BIN)/ruff check .

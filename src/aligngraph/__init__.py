@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from aligngraph.chat_model import AlignChatModel
     from aligngraph.context import DelegationContext
     from aligngraph.decision import Decision
-    from aligngraph.errors import AlignGraphError, DelegationFailedError, ReviewPendingError
+    from aligngraph.errors import AlignGraphError, DelegationFailedError, ReviewPendingError, RunCancelledError
     from aligngraph.graphs.delegation import build_delegation
     from aligngraph.roles import Agent, Price, Principal
     from aligngraph.session import Session, aask, ask, open_session
@@ -27,6 +27,7 @@ _HOMES = {
     "Price": "aligngraph.roles",
     "Principal": "aligngraph.roles",
     "ReviewPendingError": "aligngraph.errors",
+    "RunCancelledError": "aligngraph.errors",
     "Session": "aligngraph.session",
     "TaskOptions": "aligngraph.state",
     "Team": "aligngraph.team",
@@ -48,6 +49,7 @@ __all__ = [
     "Price",
     "Principal",
     "ReviewPendingError",
+    "RunCancelledError",
     "Session",
     "TaskOptions",
     "Team",

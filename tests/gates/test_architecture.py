@@ -16,9 +16,9 @@ MODULES = {
     for path in (ROOT / folder).rglob("*.py")
 }
 
-FOUNDATION = {"errors", "randomness", "isolation"}
+FOUNDATION = {"errors", "randomness", "isolation", "spelling"}
 CORE = {"policy", "answers", "prompts", "models"}
-SHARED = {"team", "roles", "state", "context", "decision"}
+SHARED = {"team", "roles", "strategies", "state", "context", "decision"}
 # What each room may import of ours.
 ALLOWED = {
     "policy": set(),
@@ -26,23 +26,46 @@ ALLOWED = {
     "prompts": set(),
     "models": FOUNDATION,
     "persistence": FOUNDATION,
+    "calling": FOUNDATION | {"models"},
     "ranking": FOUNDATION | {"answers", "models", "prompts"},
-    "roles": FOUNDATION | {"models", "prompts", "ranking"},
-    "team": FOUNDATION | {"answers", "models", "ranking", "roles"},
+    "strategies": FOUNDATION | {"prompts"},
+    "roles": FOUNDATION | {"models", "ranking", "strategies"},
+    "team": FOUNDATION | {"answers", "calling", "models", "ranking", "roles"},
     "state": {"answers"},
     "decision": set(),
     "context": FOUNDATION | {"team", "roles"},
-    "nodes": FOUNDATION | CORE | SHARED | {"ranking", "persistence"},
+    "sandbox": set(),
+    "nodes": FOUNDATION | CORE | SHARED | {"calling", "ranking", "persistence", "sandbox"},
     "graphs": {"nodes", "persistence", "models"} | SHARED,
-    "session": FOUNDATION | SHARED | {"graphs", "nodes", "persistence", "sync_door"},
+    "known_runs": FOUNDATION | SHARED | {"nodes", "persistence"},
+    "cancellation": {"errors", "persistence"},
+    "session": FOUNDATION
+    | SHARED
+    | {"cancellation", "graphs", "known_runs", "nodes", "persistence", "policy", "sync_door"},
+    "estimation": FOUNDATION | SHARED | {"answers", "calling", "models", "nodes", "persistence", "prompts", "ranking"},
     "chat_model": SHARED | {"session", "sync_door"},
-    "bench": FOUNDATION | {"persistence", "policy", "session"},
-    "trials": FOUNDATION | {"answers", "models", "prompts", "ranking"},
-    "cli": FOUNDATION | SHARED | {"answers", "bench", "models", "nodes", "persistence", "ranking", "session", "trials"},
+    "bench": FOUNDATION | {"decision", "persistence", "policy", "session", "state"},
+    "trials": FOUNDATION | {"answers", "models", "policy", "prompts", "ranking"},
+    "cli": FOUNDATION
+    | SHARED
+    | {
+        "answers",
+        "bench",
+        "calling",
+        "cancellation",
+        "estimation",
+        "models",
+        "nodes",
+        "persistence",
+        "ranking",
+        "session",
+        "trials",
+    },
     "aligngraph": {"errors", "chat_model", "context", "decision", "graphs", "roles", "session", "state", "team"},
     "errors": set(),
     "randomness": set(),
-    "isolation": set(),
+    "isolation": {"errors"},
+    "spelling": set(),
     "sync_door": set(),
 }
 

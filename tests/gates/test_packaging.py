@@ -41,7 +41,11 @@ def test_every_module_prompt_and_text_is_in_the_wheel(wheel):
         and "__pycache__" not in path.parts
     }
     assert expected <= set(wheel.namelist())
-    assert {"aligngraph/py.typed", "aligngraph/prompts/step_by_step.md", "aligngraph/default_team.toml"} <= expected
+    assert {
+        "aligngraph/py.typed",
+        "aligngraph/prompts/strategies/step_by_step.md",
+        "aligngraph/default_team.toml",
+    } <= expected
 
 
 def test_no_test_and_no_repository_file_is_in_the_wheel(wheel):

@@ -9,8 +9,12 @@ from typing import get_args
 
 import pytest
 
-from aligngraph import Team, build_delegation
+from aligngraph import Agent, Team, build_delegation
+from aligngraph.calling.settings import CircuitSettings, RetrySettings
+from aligngraph.models import ModelSpec
 from aligngraph.ranking.specs import Spec
+from aligngraph.roles import Price
+from aligngraph.team import Budget, Cache
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -90,6 +94,26 @@ def test_the_docs_name_every_ranker_with_its_settings():
     specs = {spec.model_fields["name"].default: spec for spec in get_args(Spec)}
     assert set(named) == set(specs)
     assert all(set(specs[name].model_fields) - {"name", "score"} <= settings for name, settings in named.items())
+
+
+def test_the_readme_names_every_key_that_limits_a_run():
+    _, _, table = README.partition("| table | keys | what they say |")
+    cells = [row.split("|")[2] for row in table.partition("\n\n")[0].splitlines()[2:]]
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    tables = (Budget, RetrySettings, CircuitSettings, Cache, Price)
+    known = {name for table in tables for name in table.model_fields}
+    assert known <= named
+    assert named - known <= set(Agent.model_fields) | set(ModelSpec.model_fields)
+
+
+def test_the_defaults_that_the_readme_tells_are_true():
+    [retry, circuit] = [line for line in README.splitlines() if line.startswith(("| `[retry]`", "| `[circuit]`"))]
+    said = RetrySettings()
+    assert f"{said.attempts} times in all, after waits from {said.first_wait_s:g} to {said.longest_wait_s:g} s" in retry
+    rule = CircuitSettings()
+    assert f"failed {rule.failures} times in a row, for {rule.rest_s:g} s up to an hour" in circuit
+    assert rule.longest_rest_s == 3600
+    assert f"({Budget().threshold:g} sure)" in README
 
 
 def test_every_source_that_the_code_cites_is_in_the_bibliography():

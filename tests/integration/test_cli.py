@@ -70,7 +70,7 @@ def test_json_is_the_contract_s_one_object(run, team):
     assert list(decision)[:3] == ["run_id", "status", "problems"]
     assert set(decision) == {
         "run_id", "status", "problems", "answer", "text", "domain", "kind", "kind_guessed", "seed", "candidates", "answers",
-        "ranking", "game", "alternatives", "weights", "usage", "seconds",
+        "ranking", "game", "alternatives", "weights", "stopped", "usage", "seconds",
     }  # fmt: skip
     assert {"id", "agent", "strategy", "sample", "answer", "text", "error", "usage"} <= set(decision["candidates"][0])
     assert set(decision["answers"][0]) == {"answer", "votes", "posterior", "policy"}
@@ -79,7 +79,8 @@ def test_json_is_the_contract_s_one_object(run, team):
     assert {"majority", "best_of_n", "single"} <= set(decision["alternatives"])
     assert set(decision["weights"]) == {"before", "after"}
     assert set(decision["usage"]) == {"agents", "principal", "total"}
-    assert set(decision["usage"]["total"]) == {"calls", "prompt_tokens", "completion_tokens", "cost"}
+    total = decision["usage"]["total"]
+    assert {"calls", "prompt_tokens", "completion_tokens", "cached_tokens", "estimated_calls", "cost"} == set(total)
 
 
 def test_the_same_seed_prints_the_same_bytes(run, team, tmp_path):
@@ -144,7 +145,7 @@ def test_a_seed_out_of_range_is_bad_usage(run, team, seed):
 
 def test_policy_show_before_any_task(run):
     assert run("policy", "show").stdout == "nothing learned yet\n"
-    assert json.loads(run("policy", "show", "--json").stdout) == {"domains": []}
+    assert json.loads(run("policy", "show", "--json").stdout) == {"domains": [], "models": []}
 
 
 def test_what_is_shown_is_what_the_next_task_uses_with_what_other_domains_lend(run, team):
@@ -325,7 +326,7 @@ def test_models_list_names_the_embedded_model(run):
 
 
 def test_every_command_has_help(run):
-    for command in ("", "ask", "init", "doctor", "policy show", "models list", "models pull"):
+    for command in ("", "ask", "cancel", "init", "doctor", "policy show", "models list", "models pull"):
         done = run(*command.split(), "--help")
         assert done.returncode == 0
         assert "Usage" in done.stdout

@@ -79,12 +79,20 @@ def ask(
         str | None, typer.Option(help="Name of the run; that of an interrupted one takes it up where it stopped.")
     ] = None,
     *,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Print the plan and what it may cost, and ask nobody.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Ask the team: agents propose, the principal ranks blind, one answer comes back."""
+    text = _read_stdin() if task == "-" else task
+    if estimate:
+        from aligngraph.cli.estimate import print_estimate
+
+        print_estimate(text, team=team, db=db, as_json=json)
+        return
     from aligngraph.cli.ask import Question, answer
 
-    text = _read_stdin() if task == "-" else task
     raise typer.Exit(answer(Question(text, domain, seed, run), team=team, db=db, as_json=json))
 
 
@@ -109,6 +117,14 @@ def review(
     if order is None:
         raise typer.Exit(ask_person(waiting, as_json=json))
     raise typer.Exit(hand_in_once(waiting, order, review_id, as_json=json))
+
+
+@app.command()
+def cancel(run: Annotated[str, typer.Argument(help="Name of a run that is under way.")], db: Database = None) -> None:
+    """Stop a run that another process asks; `ask --run` takes it up again where it stopped."""
+    from aligngraph.cli.cancel import cancel_run
+
+    cancel_run(run, db)
 
 
 @app.command()
@@ -146,7 +162,7 @@ def policy_show(
     *,
     json: AsJson = False,
 ) -> None:
-    """Show, by domain, every arm's competence, weight and failures, and how far the principal is trusted."""
+    """Show, by domain, every arm's competence, weight and failures, the principal's trust, and models that failed."""
     from aligngraph.cli.policy import show
 
     show(domain, db, as_json=json)
@@ -226,6 +242,40 @@ def bench_rankers(
     from aligngraph.cli.rankers import RankerTrial, compare_rankers
 
     compare_rankers(team, RankerTrial(ranker or (), data, limit, swap_questions, seed, output))
+
+
+@bench_app.command("savings")
+def bench_savings(
+    data: Annotated[Path, typer.Option(envvar="ALIGNGRAPH_DATA", help="Folder of the recorded panels.")],
+    agents: Annotated[int, typer.Option(min=1, help="Most agents of a team, drawn at random.")] = 8,
+    samples: Annotated[int, typer.Option(min=1, help="Most samples of one agent in a task.")] = 8,
+    tasks: Annotated[int, typer.Option(min=1, help="Most tasks of a team.")] = 300,
+    draws: Annotated[int, typer.Option(min=1, help="How many teams are drawn.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of teams, tasks and orders.")] = 0,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Posterior of the leading answer above which the rest is not asked.")
+    ] = 0.9,
+    output: Annotated[Path, typer.Option(help="Where to write the results.")] = Path("savings.json"),
+) -> None:
+    """Compare early stop with drawing all samples, on recorded candidates whose right answer is known."""
+    from aligngraph.cli.savings import compare_savings
+    from aligngraph.trials.waves import ReplaySetting
+
+    compare_savings(data, ReplaySetting(agents, samples, tasks, draws, seed, threshold), output)
+
+
+@bench_app.command("resilience")
+def bench_resilience(
+    tasks: Annotated[int, typer.Option(min=1, help="How many tasks are asked.")] = 200,
+    fault_rate: Annotated[float, typer.Option(min=0, max=1, help="The share of requests that meet a fault.")] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of tasks, replies and faults.")] = 0,
+    output: Annotated[Path, typer.Option(help="Where to write the results.")] = Path("resilience.json"),
+) -> None:
+    """Ask a team on a server that fails, and on one that does not; takes about two minutes and no key."""
+    from aligngraph.bench.resilience import Setting
+    from aligngraph.cli.resilience import try_resilience
+
+    try_resilience(Setting(tasks, fault_rate, seed), output)
 
 
 def main() -> None:

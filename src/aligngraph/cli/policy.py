@@ -1,36 +1,55 @@
-"""`aligngraph policy show`: what earlier tasks taught, by domain."""
+"""`aligngraph policy show`: what earlier tasks taught, by domain, and which models failed of late."""
 
 import asyncio
 import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from aligngraph.cli.circuits import describe_circuits, print_circuits
 from aligngraph.cli.rendering import console, shown
 from aligngraph.nodes.arms import PRINCIPAL, earned_anchor, learned_of, read_competence, weigh_arms
 from aligngraph.persistence import ArmSums, DomainSummary, Location, PolicyStore, Sums
+from aligngraph.persistence.call_records import CircuitRow
 
 TWO_ANSWERS, THREE_ANSWERS = 2, 3
 
 
 def show(domain: str | None, db: str | None, *, as_json: bool) -> None:
-    """Print every domain's arms with what its next task will use: competence, weight and the principal's anchor."""
-    chosen = asyncio.run(_read(domain, db))
+    """Print every domain's arms with what its next task will use: competence, weight and the principal's anchor.
+
+    Circuits of models belong to no domain, and are printed with any.
+    """
+    known = asyncio.run(_read(domain, db))
+    chosen, models = known.domains, describe_circuits(known.circuits, time.time())
     if as_json:
-        print(json.dumps({"domains": chosen}, indent=2, ensure_ascii=False))
+        print(json.dumps({"domains": chosen, "models": models}, indent=2, ensure_ascii=False))
         return
     screen = console()
     if not chosen:
         screen.print("nothing learned yet" if domain is None else f"nothing learned yet in domain {domain!r}")
     for entry in chosen:
         _print_domain(entry, screen)
+    print_circuits(models, screen)
 
 
-async def _read(domain: str | None, db: str | None) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Known:
+    """What lasts: what each domain has learned, and the stored circuits by model."""
+
+    domains: list[dict[str, Any]]
+    circuits: Mapping[str, CircuitRow]
+
+
+async def _read(domain: str | None, db: str | None) -> _Known:
     async with await PolicyStore.open(Location.find(db)) as store:
         summaries = [summary for summary in await store.summary() if domain in {None, summary.domain}]
-        return [_describe(summary, await store.read_sums(summary.domain)) for summary in summaries]
+        domains = [_describe(summary, await store.read_sums(summary.domain)) for summary in summaries]
+        return _Known(domains, await store.calls.read_circuits())
 
 
 def _describe(summary: DomainSummary, sums: Sums) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from aligngraph.decision import Decision, Ranking
+from aligngraph.decision import Decision, Ranking, Stopped
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 SAME = 5e-4  # weights that print alike
@@ -53,7 +53,19 @@ def _notes(decision: Decision) -> str:
     """Return what a reader should know who was not there: how answers were read, and whose model ranked."""
     kind = f"answers read as {decision.kind}{' (guessed from the task)' if decision.kind_guessed else ''}"
     relatives = decision.ranking.shares_model_with if decision.ranking else []
-    return f"{kind}; the principal shares its model with {', '.join(relatives)}" if relatives else kind
+    doubles = [candidate.id for candidate in decision.candidates if candidate.duplicate_of]
+    notes = [
+        kind,
+        f"the principal shares its model with {', '.join(relatives)}" if relatives else None,
+        f"no vote for {', '.join(doubles)}: the same text again from a model that draws nothing" if doubles else None,
+        _note_stop(decision.stopped) if decision.stopped else None,
+    ]
+    return "; ".join(note for note in notes if note)
+
+
+def _note_stop(stopped: Stopped) -> str:
+    why = "they could have changed nothing" if stopped.reason == "unchangeable" else f"{stopped.posterior:.0%} sure"
+    return f"{stopped.skipped_samples} samples were not asked for: {why}"
 
 
 def _answers(decision: Decision) -> Table:
