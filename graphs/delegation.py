@@ -85,6 +85,7 @@ def wire_delegation(
     graph.add_edge("principal", "policy_update")
     graph.add_edge("answer", END)
     compiled = graph.compile(checkpointer=checkpointer, name="delegation")
+    # LangGraph looks for a node's subgraph in the closure of its function; ours are partial applications of one.
     for agent in agents:
         compiled.nodes[agent.name].subgraphs = _subgraphs(agent)
     return compiled

@@ -1,19 +1,18 @@
 """An agent: draws its samples in parallel, keeps each as it arrives, and never fails another agent."""
 
 import asyncio
-import time
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from aligngraph.context import DelegationContext
-from aligngraph.nodes.lines import acknowledge_candidates
+from aligngraph.nodes.lines import acknowledge_stored, open_ledger
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.sample import Draw, Sampler, candidate_id
-from aligngraph.nodes.schedule import place_samples
+from aligngraph.nodes.sample import Draw, Sampler
+from aligngraph.nodes.schedule import candidate_id, place_samples
 from aligngraph.persistence import Candidate
 from aligngraph.prompts import render
 from aligngraph.roles import Agent
@@ -33,26 +32,45 @@ async def propose_candidates(
     resources: Resources,
 ) -> StateUpdate:
     """Return this round's candidates of one agent; those that an interrupted run already holds are not asked for again."""
-    limit_s = agent.total_timeout_s
-    deadline = None if limit_s is None else time.monotonic() + limit_s
+    run_id, round_ = state["run"]["run_id"], state["round"]
     async with resources.open_store() as store:
-        known = {candidate.candidate_id: candidate for candidate in await store.read_candidates(state["run"]["run_id"])}
-        acknowledge_candidates(known.values(), state, resources)
-        sampler = Sampler(agent, resources, state, config, store, deadline)
+        if not resources.has_ledger(run_id):  # this process took up what another began
+            await resources.learn_circuits(store)
+        known = {candidate.candidate_id: candidate for candidate in await store.read_candidates(run_id)}
+        await acknowledge_stored(known.values(), state, resources, store)
+        sampler = Sampler(agent, resources, state, config, store, _deadline(state, agent, resources))
 
         async def draw_once(draw: Draw) -> Candidate:
-            candidate = known.get(candidate_id(agent, draw.sample))
+            candidate = known.get(candidate_id(agent.name, draw.sample))
             if candidate is None:
                 candidate = await sampler.draw(draw)
-                await store.record_candidate(state["run"]["run_id"], candidate)
-            runtime.stream_writer({"event": "candidate", **_outline(candidate, state["round"])})
+                await store.record_candidate(run_id, candidate)
+            runtime.stream_writer({"event": "candidate", **_outline(candidate, round_)})
             return candidate
 
-        drawn = await asyncio.gather(*(draw_once(draw) for draw in _plan(state, agent, resources.team)))
-    outlines = [_outline(candidate, state["round"]) for candidate in drawn]
+        drawn = await _gather(draw_once(draw) for draw in _plan(state, agent, resources.team))
+    outlines = [_outline(candidate, round_) for candidate in drawn]
     if agent.repeats_itself:
-        outlines = _name_duplicates(outlines, [*known.values(), *drawn])
+        same_round = [one for one in known.values() if one.sample // agent.samples == round_ - 1]
+        outlines = _name_duplicates(outlines, [*same_round, *drawn])
     return StateUpdate(candidates=outlines, problems=_problems(outlines, drawn))
+
+
+def _deadline(state: DelegationState, agent: Agent, resources: Resources) -> float | None:
+    """Return when the agent's calls of this round must have ended, all waves of it together; None for any time."""
+    if agent.total_timeout_s is None:
+        return None
+    return open_ledger(state, resources).deadline_of((agent.name, state["round"]), agent.total_timeout_s)
+
+
+async def _gather(draws: Iterable[Coroutine[Any, Any, Candidate]]) -> list[Candidate]:
+    """Return what all draws come to. One that cannot be kept ends the others: what they cost could not be either."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(draw) for draw in draws]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    return [task.result() for task in tasks]
 
 
 def _plan(state: DelegationState, agent: Agent, team: Team) -> list[Draw]:

@@ -45,11 +45,10 @@ async def open_task(
     run = _name_run(state, runtime, task, team)
     asked = describe_run(run["run_id"], state["messages"], domain, options, team, seed=run["seed"])
     async with resources.open_store() as store:
-        stored, sums, circuits = await asyncio.gather(
-            _start_run(store, asked, options), store.read_sums(domain), store.calls.read_circuits()
+        stored, sums, problems = await asyncio.gather(
+            _start_run(store, asked, options), store.read_sums(domain), resources.learn_circuits(store)
         )
-    resources.close_ledger(stored.run_id)
-    problems = resources.learn_circuits(circuits)
+    resources.open_anew(stored.run_id)
     runtime.stream_writer({"event": "run", "run_id": stored.run_id})
     learned = read_learned(sums, team)
     weights = weigh_arms(learned, answers=2)
@@ -150,7 +149,7 @@ def refuse_long_task(messages: Sequence[AnyMessage], team: Team) -> None:
     """
     characters = sum(len(str(message.text)) for message in messages)
     tokens = sum(estimate_tokens(str(message.text)) for message in messages)
-    for model in (*(agent.model for agent in team.agents), *team.judging_models):
+    for model in (*team.proposing_models, *team.judging_models):
         if tokens > (limit := input_limit(model)):
             raise TaskError(
                 f"task of {characters:,} characters (about {tokens:,} tokens) is too long: "
@@ -190,6 +189,8 @@ def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task:
     thread_id = (execution.thread_id if execution else None) or uuid4().hex
     number = state["run"]["number"] + 1 if "run" in state else 1
     form = AnswerForm.of(task, kind)
+    # A kept reply is found by its seed, too: where replies are kept, a run that names none has always the same.
+    unasked = 0 if team.cache.responses else fresh_seed()
     return RunState(
         run_id=thread_id if number == 1 else f"{thread_id}.{number}",
         number=number,
@@ -197,9 +198,7 @@ def _name_run(state: DelegationState, runtime: Runtime[DelegationContext], task:
         task_id=_task_id(task, options),
         kind=form.kind,
         guessed=form.guessed,
-        seed=options.get(
-            "seed", 0 if team.cache.responses else fresh_seed()
-        ),  # the seed is part of what a kept reply is found by
+        seed=options.get("seed", unasked),
         started_at=time.time(),
     )
 

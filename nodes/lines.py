@@ -17,8 +17,8 @@ from aligngraph.isolation import Attempt, attempt
 from aligngraph.models import RunnableModel, model_label
 from aligngraph.models.pricing import listed_price
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.spending import add_usage, as_spending
-from aligngraph.persistence import Candidate
+from aligngraph.nodes.spending import as_spending
+from aligngraph.persistence import Candidate, PolicyStore
 from aligngraph.ranking.specs import models_needed
 from aligngraph.roles import Model, Price
 from aligngraph.state import DelegationState
@@ -81,14 +81,18 @@ def open_ledger(state: DelegationState, resources: Resources) -> Ledger:
     return _acknowledge([candidate["usage"] for candidate in state["candidates"]], state, resources)
 
 
-def acknowledge_candidates(known: Iterable[Candidate], state: DelegationState, resources: Resources) -> None:
-    """Let the run's ledger know of all its candidates: some an interrupted process paid for, and no checkpoint tells."""
-    _acknowledge([candidate.usage for candidate in known], state, resources)
+async def acknowledge_stored(
+    known: Iterable[Candidate], state: DelegationState, resources: Resources, store: PolicyStore
+) -> None:
+    """Let the run's ledger know of all that is stored: some an interrupted process paid for, and no checkpoint tells."""
+    run_id = state["run"]["run_id"]
+    kept = await store.calls.read_unfinished(run_id) if resources.team.cache.responses else []
+    _acknowledge([*(candidate.usage for candidate in known), *kept], state, resources)
 
 
 def _acknowledge(spent: Iterable[Mapping[str, Any]], state: DelegationState, resources: Resources) -> Ledger:
     ledger = resources.ledger_of(state["run"]["run_id"])
-    ledger.acknowledge(as_spending(add_usage([*spent, state["principal_usage"]])))
+    ledger.acknowledge(*map(as_spending, [*spent, state["principal_usage"]]))
     return ledger
 
 

@@ -1,9 +1,11 @@
 """A reply that is a program: what it comes to when the sandbox has run it."""
 
+import asyncio
 from dataclasses import dataclass
 
 from aligngraph.nodes.resources import Resources
-from aligngraph.sandbox import extract_program, run_program
+from aligngraph.sandbox import extract_program, missing_confinement, run_program
+from aligngraph.team import Team
 
 MOST_OUTPUT_CHARS = 2000
 
@@ -22,9 +24,14 @@ async def run_reply(reply: str, resources: Resources) -> Ran:
     if code is None:
         return Ran(reply, "no Python program in the reply")
     async with resources.program_turn():
-        outcome = await run_program(code, confined=not resources.team.allow_unsafe_programs)
+        outcome = await run_program(code, confined=await _is_confined(resources.team))
     if outcome.value is None:
         return Ran(reply, f"program: {outcome.reason}")
     printed = outcome.printed.strip()
     shown = f"\n\nThe program printed:\n{printed[:MOST_OUTPUT_CHARS]}" if printed else ""
     return Ran(f"{reply.rstrip()}{shown}\n\nAnswer: {outcome.value}")
+
+
+async def _is_confined(team: Team) -> bool:
+    """Return whether a program runs in the sandbox: always where there is one, whatever the team allows elsewhere."""
+    return not team.allow_unsafe_programs or await asyncio.to_thread(missing_confinement) is None

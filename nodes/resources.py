@@ -2,16 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
 from aligngraph.calling.budget import Ledger
 from aligngraph.calling.circuit import Circuit
+from aligngraph.calling.gates import PerLoop
 from aligngraph.calling.lane import Lane
 from aligngraph.models import ModelSpec, RunnableModel, model_label, open_model
 from aligngraph.persistence import Location, PolicyStore
@@ -19,6 +20,7 @@ from aligngraph.roles import Model
 from aligngraph.team import Team
 
 MOST_LEDGERS = 10_000
+_PROGRAMS = PerLoop(lambda: asyncio.Semaphore(os.cpu_count() or 1))  # of all teams and tasks
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Resources:
     open_store: Callable[[], AbstractAsyncContextManager[PolicyStore]]
     _opened: dict[tuple[ModelSpec, float, float], BaseChatModel] = field(default_factory=dict, init=False, repr=False)
     _circuits: dict[str, Circuit] = field(default_factory=dict, init=False, repr=False)
-    _programs: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(default_factory=dict, init=False, repr=False)
+    _programs: PerLoop[asyncio.Semaphore] = field(default=_PROGRAMS, init=False, repr=False)
     _lanes: dict[str, Lane] = field(default_factory=dict, init=False, repr=False)
     _ledgers: dict[str, Ledger] = field(default_factory=dict, init=False, repr=False)
 
@@ -63,10 +65,10 @@ class Resources:
 
     def lane_of(self, model: Model) -> Lane:
         """Return what all calls of `model` share, whoever makes them."""
-        name = model.place if isinstance(model, ModelSpec | RunnableModel) else model_label(model)
+        name = _account_of(model)
         if name not in self._lanes:
             same = [
-                one for one in _specs_of(self.team) if one.place == name
+                one for one in _specs_of(self.team) if one.account == name
             ]  # one table may have a limit, another none
             self._lanes[name] = Lane(
                 name,
@@ -77,9 +79,10 @@ class Resources:
             )
         return self._lanes[name]
 
-    def learn_circuits(self, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    async def learn_circuits(self, store: PolicyStore) -> list[str]:
         """Take over what all processes know of models that failed; return what is stored and makes no sense."""
-        problems = []
+        problems, read_at = [], time.monotonic()
+        rows = await store.calls.read_circuits()
         self._circuits.clear()
         for model, row in rows.items():
             try:
@@ -87,18 +90,12 @@ class Resources:
             except ValueError as error:
                 problems.append(f"the circuit of {model!r} counts as closed: {error}")
         for lane in self._lanes.values():
-            lane.known = self._circuits.get(lane.model, Circuit())
+            lane.learn(self._circuits.get(lane.model, Circuit()), read_at)
         return problems
 
-    @asynccontextmanager
-    async def program_turn(self) -> AsyncIterator[None]:
-        """Enter when it is this program's turn to run: no more at once than there are processors."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._programs:  # a semaphore belongs to one event loop
-            self._programs.clear()
-            self._programs[loop] = asyncio.Semaphore(os.cpu_count() or 1)
-        async with self._programs[loop]:
-            yield
+    def program_turn(self) -> AbstractAsyncContextManager[None]:
+        """Return what is entered when it is a program's turn: no more run at once than there are processors."""
+        return self._programs.get()
 
     def ledger_of(self, run_id: str) -> Ledger:
         """Return the run's ledger, opened now if there is none."""
@@ -108,14 +105,40 @@ class Resources:
                 del self._ledgers[oldest]
         return self._ledgers[run_id]
 
+    def has_ledger(self, run_id: str) -> bool:
+        """Return whether this process has the run under way."""
+        return run_id in self._ledgers
+
+    def open_anew(self, run_id: str) -> None:
+        """Open the ledger of a run that begins, or begins again."""
+        self.close_ledger(run_id)
+        self.ledger_of(run_id)
+
+    @contextmanager
+    def at_work(self, run_id: str) -> Iterator[None]:
+        """Forget the run's ledger when it stops, for whatever reason: its seconds count anew when it goes on."""
+        try:
+            yield
+        finally:
+            self.close_ledger(run_id)
+
     def close_ledger(self, run_id: str) -> None:
-        """Forget the ledger of a run that has ended or is opened anew."""
+        """Forget the ledger of a run that has ended or stands still."""
         self._ledgers.pop(run_id, None)
 
 
+def _account_of(model: Model) -> str:
+    """Return what a model's limits and failures are counted under: an open one by its class, name and server."""
+    if isinstance(model, ModelSpec):
+        return model.account
+    if isinstance(model, RunnableModel):
+        return model.place
+    server = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
+    return f"{model_label(model)}@{server}" if server else model_label(model)
+
+
 def _specs_of(team: Team) -> Iterator[ModelSpec]:
-    agents = (model for agent in team.agents for model in (agent.model, *agent.fallback))
-    return (model for model in (*agents, *team.judging_models) if isinstance(model, ModelSpec))
+    return (model for model in (*team.proposing_models, *team.judging_models) if isinstance(model, ModelSpec))
 
 
 @asynccontextmanager

@@ -7,6 +7,11 @@ from aligngraph.strategies import Strategy
 from aligngraph.team import Team
 
 
+def candidate_id(agent: str, sample: int) -> str:
+    """Return the id of the candidate that this sample of the agent becomes."""
+    return f"{agent}.{sample}"
+
+
 @dataclass(frozen=True)
 class Place:
     """One sample of a round: its number within the agent's run, and its place in seed order within the whole run."""
@@ -19,7 +24,7 @@ class Place:
     @property
     def candidate_id(self) -> str:
         """The id of the candidate that it becomes."""
-        return f"{self.agent}.{self.sample}"
+        return candidate_id(self.agent, self.sample)
 
     @property
     def arm(self) -> str:

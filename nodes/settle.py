@@ -1,6 +1,7 @@
 """settle: between the waves of a round, whether enough has been asked to leave the rest."""
 
 from collections.abc import Iterable
+from itertools import accumulate, pairwise
 
 from langgraph.types import Command
 
@@ -42,13 +43,14 @@ def plan_waves(team: Team, learned: LearnedState, seed: int) -> list[list[str]]:
         generator(seed, "waves"),
     )
     ids = [queues[arms[turn]].pop(0).candidate_id for turn in order]
-    ends = [sum(wave_sizes(len(ids))[: number + 1]) for number in range(len(wave_sizes(len(ids))))]
-    return [ids[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    ends = list(accumulate(wave_sizes(len(ids))))
+    return [ids[begin:end] for begin, end in pairwise([0, *ends])]
 
 
 async def _stop(state: DelegationState, team: Team) -> Stop | None:
     answers = await distinct_answers(state)
-    if not answers:
+    undecided = team.answers.judge is not None and state["run"]["kind"] == "text"
+    if not answers or (undecided and len(answers) > 1):  # a model may yet find that two texts are one answer
         return None
     votes = count_votes(answers, state["candidates"])
     arms = list(dict.fromkeys(place.arm for place in place_samples(team, 1)))

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
+from operator import eq
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, select
 
 from aligngraph.persistence.database import Database
-from aligngraph.persistence.records import Response, utc_now
+from aligngraph.persistence.records import Response, days_ago, utc_now
 from aligngraph.persistence.tables import CANDIDATES, CIRCUITS, RESPONSES, RUNS
 
 CircuitRow = Mapping[str, Any]
@@ -46,15 +47,34 @@ class CallRecords:
 
         return await self._database.write(work)
 
-    async def find_response(self, key: str) -> dict[str, Any] | None:
-        """Return the reply that was kept under `key`, plain JSON, None if there is none."""
-        query = select(RESPONSES.c.reply).where(RESPONSES.c.key == key)
-        reply: dict[str, Any] | None = await self._database.read(lambda connection: connection.scalar(query))
-        return reply
+    async def find_response(self, key: str, *, keep_days: float) -> Response | None:
+        """Return what was kept under `key` in the last `keep_days`, None if there is nothing."""
+        query = select(RESPONSES).where(RESPONSES.c.key == key, RESPONSES.c.at >= days_ago(keep_days))
+        row = await self._database.read(lambda connection: connection.execute(query).mappings().one_or_none())
+        return None if row is None else Response(**row)
 
-    async def keep_response(self, response: Response) -> None:
-        """Keep a reply unless its key has one."""
-        await self._database.write(lambda connection: connection.execute(self._keep_response, vars(response)))
+    async def keep_response(self, response: Response, *, keep_days: float) -> None:
+        """Keep a reply unless its key has one; those that are older than `keep_days`, whosever they are, go."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(RESPONSES.delete().where(RESPONSES.c.at < days_ago(keep_days)))
+            connection.execute(self._keep_response, vars(response))
+
+        await self._database.write(work)
+
+    async def read_unfinished(self, run_id: str) -> list[Mapping[str, Any]]:
+        """Return what the run paid for kept replies of samples that have no candidate yet, by sample and model."""
+        same = (CANDIDATES.c.run_id, CANDIDATES.c.agent, CANDIDATES.c.sample)
+        stored = exists().where(*map(eq, same, (RESPONSES.c.run_id, RESPONSES.c.agent, RESPONSES.c.sample)))
+        query = select(RESPONSES).where(RESPONSES.c.run_id == run_id, ~stored)
+
+        def work(connection: Connection) -> list[Mapping[str, Any]]:
+            found: dict[tuple[str, int, str], Mapping[str, Any]] = {}
+            for row in sorted(connection.execute(query), key=lambda row: int(row.usage["calls"])):
+                found[row.agent, row.sample, row.model] = row.usage  # of several turns the last counts those before
+            return list(found.values())
+
+        return await self._database.read(work)
 
     async def read_usage(self, agents: Collection[str]) -> dict[str, list[Mapping[str, Any]]]:
         """Return what the agents' candidates of the latest 100 runs used, by agent; those without a text are left out."""

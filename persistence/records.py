@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 RunStatus = Literal["running", "cancelling", "ok", "degraded", "failed", "interrupted"]
@@ -13,7 +13,12 @@ ArmKind = Literal["agent", "principal"]
 
 def utc_now() -> str:
     """Return the time in UTC, ISO 8601 to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return days_ago(0)
+
+
+def days_ago(days: float) -> str:
+    """Return the time `days` ago in UTC, ISO 8601 to the millisecond: such times are in order as texts, too."""
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True)
@@ -86,18 +91,22 @@ class Response:
 
     Attributes:
         key: digest of all that the reply depends on: agent, model, prompt, parameters and number of the sample.
+        run_id: which run paid for it.
         agent: who asked.
         model: its label.
         sample: its number within the agent.
         reply: plain JSON.
+        usage: calls and tokens of the sample's talk with the model, up to and with this reply, plain JSON.
         at: UTC, ISO 8601.
     """
 
     key: str
+    run_id: str
     agent: str
     model: str
     sample: int
     reply: Mapping[str, Any]
+    usage: Mapping[str, Any]
     at: str = field(default_factory=utc_now)
 
 

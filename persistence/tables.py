@@ -128,9 +128,13 @@ RESPONSES = Table(
     "responses",
     METADATA,
     Column("key", String, primary_key=True),
+    Column("run_id", String, nullable=False),
     Column("agent", String, nullable=False),
     Column("model", PlainText, nullable=False),
     Column("sample", Integer, nullable=False),
     Column("reply", Json, nullable=False),
+    Column("usage", Json, nullable=False),
     Column("at", String, nullable=False),
+    Index("responses_by_age", "at"),
+    Index("responses_by_run", "run_id"),
 )

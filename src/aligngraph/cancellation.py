@@ -2,6 +2,8 @@
 
 Who asks writes a request beside the run. A session with runs under way reads the requests of all of them at once, every
 half second, and cancels the task that was asked to stop: outstanding calls end with it, what was stored stays.
+
+Only sessions look: a run of a LangGraph server, or of a graph that somebody built and runs, is stopped where it runs.
 """
 
 import asyncio
@@ -19,14 +21,14 @@ POLL_S = 0.1
 PATIENCE_S = 3.0
 
 Ending = Literal["stopped", "ended", "interrupted", "unattended"]
-"""What became of a run that was to be stopped: it was; it had its decision; it had been stopped before; nobody was at work."""
+"""What became of a run that was to be stopped: it was; it had its decision; it had been stopped before; no session works on it."""
 
 
 async def stop_run(store: PolicyStore, run_id: str, patience_s: float = PATIENCE_S) -> Ending | None:
     """Have the run stopped by whoever works on it and return what became of it, None if there is no such run.
 
-    One whose process does not react within `patience_s` seconds, mostly because it is dead, is marked as interrupted;
-    should it live after all, it stops as soon as it looks.
+    One on which no session reacts within `patience_s` seconds is marked as interrupted. Mostly its process is dead; a
+    session that lives after all stops as soon as it looks, while a run outside of any session goes on to its end.
     """
     run = await store.request_cancel(run_id)
     if run is None:

@@ -145,8 +145,8 @@ class Stopped(_Part):
     """Why some samples were not asked for.
 
     Attributes:
-        reason: `unchangeable` if nothing they might have said would have changed the leading answer, `confident` if its
-            posterior exceeded the threshold.
+        reason: `unchangeable` if nothing they might have said would have changed the answer that led the vote, `confident`
+            if its posterior exceeded the threshold. Of what a principal might have made of a new answer it says nothing.
         posterior: of the leading answer then, with room for answers that nobody had given.
     """
 

@@ -21,6 +21,16 @@ class Attempt(Generic[Value]):
     cause: str | None
     error: Exception | None = None
 
+    def result(self) -> Value:
+        """Return the value.
+
+        Raises:
+            Exception: `error`, where the call failed.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.value  # type: ignore[return-value]  # without an error there is a value
+
 
 async def attempt(call: Awaitable[Value], timeout_s: float | None) -> Attempt[Value]:
     """Return the value of `call`, or the cause of its failure in one line.

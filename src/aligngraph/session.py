@@ -46,6 +46,7 @@ class Session:
     graph: DelegationGraph
     store: PolicyStore
     checkpointer: BaseCheckpointSaver[str]
+    resources: Resources
 
     @cached_property
     def _watch(self) -> RunWatch:
@@ -179,7 +180,7 @@ class Session:
     ) -> Decision:
         """Return the decision; a run that ends without one is marked as such, unless it waits for a person."""
         run_id = settings["configurable"]["thread_id"]
-        with self._watch.under_way(run_id) as work:
+        with self._watch.under_way(run_id) as work, self.resources.at_work(run_id):
             async with AsyncExitStack() as on_failure:
                 on_failure.push_async_callback(self._close_failed_run, run_id)
                 if known:
@@ -252,8 +253,9 @@ async def open_session(
     members = team if isinstance(team, Team) else Team.load(team)
     location = Location.find(db)
     async with await PolicyStore.open(location) as store, open_checkpointer(location) as checkpointer:
-        graph = wire_delegation(Resources.sharing(members, store), DelegationContext, checkpointer)
-        session = Session(members, graph, store, checkpointer)
+        resources = Resources.sharing(members, store)
+        graph = wire_delegation(resources, DelegationContext, checkpointer)
+        session = Session(members, graph, store, checkpointer, resources)
         try:
             yield session
         finally:

@@ -21,6 +21,12 @@ from aligngraph.spelling import nearest
 
 TEAM_VARIABLE = "ALIGNGRAPH_TEAM"
 
+_CAPS = {"calls", "tokens", "seconds", "money"}
+_OPERATIONAL: dict[str, Any] = {
+    **dict.fromkeys(("retry", "circuit", "cache", "allow_unsafe_programs"), True),
+    "budget": _CAPS,
+}
+
 LearningMode = Literal["on", "frozen", "shadow"]
 
 
@@ -82,9 +88,15 @@ class Budget(Table):
 
 
 class Cache(Table):
-    """What need not be paid for twice: with `responses`, an agent's reply to the same question, sample by sample."""
+    """What need not be paid for twice.
+
+    Attributes:
+        responses: an agent's reply to the same question, sample by sample; not of a Runnable, whose inside nobody knows.
+        keep_days: a reply that is older is not used any more, and deleted when another one is kept.
+    """
 
     responses: bool = False
+    keep_days: float = Field(default=30, gt=0, le=36_500)
 
 
 class Team(Table):
@@ -163,6 +175,11 @@ class Team(Table):
             raise TeamError(f"{source}: {'; '.join(map(_describe, error.errors()))}") from error
 
     @property
+    def proposing_models(self) -> tuple[Model, ...]:
+        """The models of the agents, and those that stand in for them."""
+        return tuple(model for agent in self.agents for model in (agent.model, *agent.fallback))
+
+    @property
     def judging_models(self) -> tuple[Model, ...]:
         """The models that rank, those that stand in for them, and the one that compares texts."""
         asked = (judge.model for judge in self.principal.judges if models_needed(judge.ranker))
@@ -175,8 +192,11 @@ class Team(Table):
         return [agent.name for agent in self.agents if _same_model(agent.model, judge.model)]
 
     def describe(self) -> dict[str, Any]:
-        """Return the team as plain JSON types, models as their labels; no key or other secret is in it."""
-        return self.model_dump(mode="json")
+        """Return what decides the answers, as plain JSON types, models as their labels; no key or other secret is in it.
+
+        How calls are limited and repeated is not: a run that was stopped may go on with a larger budget.
+        """
+        return self.model_dump(mode="json", exclude=_OPERATIONAL)
 
 
 def _same_model(one: Model, other: Model) -> bool:

@@ -11,6 +11,7 @@ from sqlalchemy import event, text
 from aligngraph.errors import StoreError
 from aligngraph.persistence import ArmSums, Candidate, Increment, PolicyStore, Response, Run, Update
 from aligngraph.persistence.call_records import RECENT_RUNS
+from aligngraph.persistence.records import days_ago
 from aligngraph.persistence.schema import read_revision
 from aligngraph.persistence.tables import COMPETENCE
 
@@ -436,29 +437,74 @@ class TestCircuits:
         assert circuit["cause"].replace("\0", "\ufffd") == "cut \ufffd\ufffd"
 
 
+PAID = {"calls": 1, "prompt_tokens": 7, "cost": 0.1 + 0.2}
+
+
+def reply(key="k", text="so it is", **changes):
+    fields = {"run_id": "r1", "agent": "a", "model": "m", "sample": 0, "reply": {"text": text}, "usage": PAID}
+    return Response(key, **{**fields, **changes})
+
+
+async def keep(store, response, keep_days=30):
+    await store.calls.keep_response(response, keep_days=keep_days)
+
+
+async def find(store, key, keep_days=30):
+    return await store.calls.find_response(key, keep_days=keep_days)
+
+
 class TestResponses:
-    async def test_a_reply_is_found_by_its_key_alone(self, store):
-        await store.calls.keep_response(Response("k1", "a", "m", 0, {"text": "so it is"}))
-        assert await store.calls.find_response("k1") == {"text": "so it is"}
-        assert await store.calls.find_response("k2") is None
+    async def test_a_reply_is_found_by_its_key_alone_with_all_that_was_kept_of_it(self, store):
+        await keep(store, reply("k1"))
+        assert await find(store, "k1") == replace(reply("k1"), at=(await find(store, "k1")).at)
+        assert await find(store, "k2") is None
 
     async def test_the_first_reply_of_a_key_stays(self, location, store):
-        await store.calls.keep_response(Response("k1", "a", "m", 0, {"text": "first"}))
+        await keep(store, reply("k1", "first"))
         async with await PolicyStore.open(location) as other:
-            await other.calls.keep_response(Response("k1", "a", "m", 0, {"text": "second"}))
-            assert await other.calls.find_response("k1") == {"text": "first"}
+            await keep(other, reply("k1", "second"))
+            assert (await find(other, "k1")).reply == {"text": "first"}
 
     async def test_f38_many_samples_at_once_keep_a_reply_each(self, store):
-        replies = [Response(f"k{sample}", "a", "m", sample, {"text": f"reply {sample}"}) for sample in range(30)]
-        await asyncio.gather(*(store.calls.keep_response(reply) for reply in [*replies, *replies]))
-        found = await asyncio.gather(*(store.calls.find_response(reply.key) for reply in replies))
-        assert [one["text"] for one in found] == [f"reply {sample}" for sample in range(30)]
+        replies = [reply(f"k{sample}", f"reply {sample}", sample=sample) for sample in range(30)]
+        await asyncio.gather(*(keep(store, one) for one in [*replies, *replies]))
+        found = await asyncio.gather(*(find(store, one.key) for one in replies))
+        assert [one.reply["text"] for one in found] == [f"reply {sample}" for sample in range(30)]
 
     async def test_an_empty_reply_is_a_reply(self, store):
-        await store.calls.keep_response(Response("k", "a", "m", 0, {"text": ""}))
-        assert await store.calls.find_response("k") == {"text": ""}
+        await keep(store, reply("k", ""))
+        assert (await find(store, "k")).reply == {"text": ""}
 
     async def test_of_another_kind_it_is_refused_and_changes_nothing(self, store):
         with pytest.raises(Exception, match="Out of range float"):
-            await store.calls.keep_response(Response("k", "a", "m", 0, {"score": math.nan}))
-        assert await store.calls.find_response("k") is None
+            await keep(store, reply("k", reply={"score": math.nan}))
+        assert await find(store, "k") is None
+
+    async def test_an_old_one_is_not_found_and_makes_room_for_a_new_one(self, store):
+        await keep(store, reply("k", "long ago", at=days_ago(29.9)))
+        assert (await find(store, "k")).reply == {"text": "long ago"}
+        assert await find(store, "k", keep_days=29.8) is None
+        await keep(store, reply("k", "now"), keep_days=29.8)
+        assert (await find(store, "k")).reply == {"text": "now"}
+
+    async def test_of_a_run_that_was_stopped_it_is_known_what_unfinished_samples_cost(self, store):
+        await store.record_candidate("r1", candidate(1, agent="a"))
+        for key, calls, changes in [
+            ("finished", 9, {"sample": 1}),
+            ("second turn", 3, {"sample": 2}),
+            ("first turn", 1, {"sample": 2}),
+            ("fallback", 2, {"sample": 2, "model": "other"}),
+            ("another agent", 5, {"sample": 1, "agent": "b"}),
+            ("another run", 7, {"sample": 2, "run_id": "r2"}),
+        ]:
+            await keep(store, reply(key, usage={"calls": calls}, **changes))
+        paid = await store.calls.read_unfinished("r1")
+        assert sorted(usage["calls"] for usage in paid) == [2, 3, 5]
+        assert await store.calls.read_unfinished("r3") == []
+
+    async def test_the_table_does_not_grow_for_ever(self, store):
+        for number in range(20):
+            await keep(store, reply(f"k{number}", at=days_ago(50 - number)), keep_days=100)
+        await keep(store, reply("last"), keep_days=40.5)
+        kept = await asyncio.gather(*(find(store, f"k{number}", keep_days=100) for number in range(20)))
+        assert [one is not None for one in kept] == [False] * 10 + [True] * 10

@@ -122,7 +122,8 @@ def test_the_readme_names_every_key_that_limits_a_run():
 def test_the_defaults_that_the_readme_tells_are_true():
     [retry, circuit] = [line for line in README.splitlines() if line.startswith(("| `[retry]`", "| `[circuit]`"))]
     said = RetrySettings()
-    assert f"{said.attempts} times in all, after waits from {said.first_wait_s:g} to {said.longest_wait_s:g} s" in retry
+    assert f"{said.attempts} times in all, after a random wait of at most {said.first_wait_s:g} s" in retry
+    assert f"a bound that doubles each time up to {said.longest_wait_s:g} s |" in retry
     rule = CircuitSettings()
     assert f"failed {rule.failures} times in a row, for {rule.rest_s:g} s up to an hour" in circuit
     assert rule.longest_rest_s == 3600
@@ -153,10 +154,31 @@ def test_the_make_targets_that_it_names_exist():
     assert named - set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)) == set()
 
 
-def test_files_that_the_readme_links_to_exist():
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
-    assert links
-    assert all((ROOT / link).exists() for link in links)
+def links(text):
+    """Return the files and headings of the repository that a page leads to."""
+    return re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text)
+
+
+def anchors(page):
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
+)
+def test_what_a_page_links_to_exists(page):
+    for path, heading in links(page.read_text()):
+        target = (page.parent / path) if path else page
+        assert target.exists(), path
+        assert not heading or heading in anchors(target), f"{path}#{heading}"
+
+
+def test_every_page_of_the_docs_is_linked_from_another():
+    linked = {
+        name: [Path(path).name for path, _ in links(text)] for name, text in {"README.md": README, **DOCS}.items()
+    }
+    assert [page for page in DOCS if not any(page in names for name, names in linked.items() if name != page)] == []
 
 
 def test_the_transcript_looks_like_what_the_command_prints(settings, tmp_path):

@@ -1,7 +1,7 @@
 """A warm process that asks in forked children and kills them: `kill_worker.py`, a job and its report a line of JSON each.
 
-A job names team, db, task, seed, and where to kill: `phase`, its `entry` (1 for the first) and `delay_s` after that, or
-null. A report holds the child's events as `[seconds, kind, name]`, whether it was killed, and the decision's JSON if it came.
+A job names team, db, task, seed, and where to kill: `place`, a phase or a call, its `entry` (1 for the first) and `delay_s`
+after that, or null. A report holds the child's events as `[seconds, kind, name]`, whether it was killed, and the decision's JSON if it came.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ for name in ("alembic.command", "alembic.config", "numpy.ma", "numpy.random"):
 for name in ("models.scripted", "persistence.sqlite_checkpoints"):
     import_module(f"aligngraph.{name}")
 
-PHASES = ("intake", "principal", "policy_update", "answer")
+PHASES = ("intake", "settle", "principal", "policy_update", "answer")
 CHUNK = 65536
 
 
@@ -88,11 +88,17 @@ class Listener:
         """When to kill, None while it is not known."""
         if self.kill is None:
             return None
-        phases = [event for event in self.events if event[1] == "phase"]
-        entries = [at for (at, _, name), before in zip(phases, [None, *phases], strict=False)
-                   if name == self.kill["phase"] and (before is None or before[2] != name)]  # fmt: skip
-        wanted = self.kill["entry"]
+        entries, wanted = self.entries_of(self.kill["place"]), self.kill["entry"]
         return entries[wanted - 1] + self.kill["delay_s"] if len(entries) >= wanted else None
+
+    def entries_of(self, place):
+        """Return when a phase was entered, whose nodes may be several, or when each call of that name began."""
+        entries, phase = [], None
+        for at, kind, name in self.events:
+            if name == place and (kind == "call" or name != phase):
+                entries.append(at)
+            phase = name if kind == "phase" else phase
+        return entries
 
     def read_until_due(self):
         while self.open and ((due := self.deadline) is None or time.monotonic() < due):

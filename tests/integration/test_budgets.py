@@ -3,15 +3,17 @@
 import asyncio
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
 
-from aligngraph import DelegationFailedError, Team, aask, build_delegation, open_session
+from aligngraph import AlignChatModel, DelegationFailedError, Team, aask, build_delegation, open_session
 from aligngraph.bench import faulty_server
 from aligngraph.bench.faults import Fault
 from aligngraph.bench.faulty_server import FaultyServer
@@ -370,6 +372,18 @@ class TestCircuits:
             assert await session.store.calls.read_circuits() == {}
         assert calls_of(server, "fault-400") == 4
 
+    async def test_a_paid_reply_is_not_lost_where_the_circuit_cannot_be_written(self, server, make_team, db):
+        server._faults["moody"] = "503"
+        team = make_team({"x": "a", "moody": "moody"}, retry={"attempts": 1})
+        await aask(TASK, team=team, db=db)
+        with closing(sqlite3.connect(f"{db}/policy.sqlite")) as connection, connection:
+            connection.execute(
+                "CREATE TRIGGER full BEFORE UPDATE ON circuits BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+            )
+        del server._faults["moody"]
+        decision = await aask("What is 2 * 7?", team=team, db=db)
+        assert (decision.status, failures(decision)) == ("ok", [None, None])
+
 
 class TestCache:
     async def test_the_same_task_again_makes_no_call_of_an_agent(self, server, make_team, db):
@@ -453,6 +467,22 @@ class TestLimits:
                 await asyncio.gather(*(session.ask(f"What is {number} * 7?") for number in range(2)))
             assert len(slow.log.calls) == 24
             assert most_at_once(slow.log.calls) == 3
+
+    @pytest.mark.parametrize("door", ["aask", "chat model"])
+    async def test_limits_hold_over_all_that_ask_at_once_in_a_process(self, make_team, db, door):
+        """Each opens a session of its own: a server's requests, a batch of a chain."""
+        with FaultyServer(says(42), replies={"judge": ranks_as_shown}, faults={"slow": "slow"}, slow_s=0.05) as slow:
+            model = {"name": "slow", "max_concurrency": 2, "requests_per_minute": 2400, "base_url": slow.base_url}
+            team = make_team({"x": {"model": model, "samples": 2}})
+            tasks = [f"What is {number} * 7?" for number in range(5)]
+            if door == "aask":
+                await asyncio.gather(*(aask(task, team=team, db=db) for task in tasks))
+            else:
+                await asyncio.to_thread(AlignChatModel(team=team, db=db).batch, tasks)
+            calls = slow.log.calls_of("slow")
+        starts = sorted(call.started_s for call in calls)
+        assert (len(calls), most_at_once(calls)) == (10, 2)
+        assert starts[-1] - starts[0] >= 9 * 0.025 - 0.02
 
     async def test_calls_begin_no_faster_than_the_rate(self, server, make_team, db):
         model = {"name": "a", "requests_per_minute": 1200}

@@ -9,8 +9,9 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
-from aligngraph import RunCancelledError, Session, ask, open_session
+from aligngraph import RunCancelledError, Session, Team, ask, build_delegation, open_session
 from aligngraph.cancellation import LOOK_EVERY_S, RunWatch, stop_run
 from aligngraph.errors import ReviewPendingError, StoreError, UsageError
 from aligngraph.persistence import Location, PolicyStore, Run
@@ -116,8 +117,24 @@ def test_a_run_whose_process_is_dead_is_marked(openai_server, team, db):
     assert status_of(db) == "running"
     cancelled = run(db, "cancel", "r1")
     assert (cancelled.returncode, cancelled.stderr) == (0, "")
-    assert cancelled.stdout.startswith("run r1 is marked as interrupted, since no process works on it any more; ")
+    assert cancelled.stdout.startswith("run r1 is marked as interrupted: no session of aligngraph works on it; ")
     assert status_of(db) == "interrupted"
+
+
+async def test_a_run_outside_of_any_session_is_not_said_to_have_ended(openai_server, team, db):
+    """What a LangGraph server does, or a program with a graph of its own: nobody there looks for requests."""
+    graph = build_delegation(Team.load(team), db=db, checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "r1"}}
+    running = asyncio.create_task(graph.ainvoke({"messages": [("user", TASK)]}, thread))
+    await asyncio.to_thread(wait_for_the_calls, openai_server)
+    cancelled = await asyncio.to_thread(run, db, "cancel", "r1")
+    assert not running.done()
+    assert openai_server.hung_up.empty(), "the calls go on, and are paid for"
+    assert "a LangGraph server, or a program that runs the graph itself, may still go on with it" in cancelled.stdout
+    assert "any more" not in cancelled.stdout
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 @pytest.mark.parametrize("name", ["r9", "\x1b[2J"])

@@ -1,7 +1,9 @@
 """What every fault of one server costs a team of three: its outcome, the seconds, the calls made (run with -s to see it)."""
 
+import re
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +132,15 @@ TABLE = {
 
 def test_no_fault_is_forgotten():
     assert set(TABLE) == set(FAULTS)
+
+
+def test_the_table_of_the_documentation_says_what_is_expected_here():
+    page = (Path(__file__).parents[2] / "docs" / "resilience.md").read_text()
+    cells = re.findall(r"^\| (\S+) \| (ok|degraded) \| (?:(\w+): )?(.+) \| ([0-9.]+) \| (\d) \|$", page, re.MULTILINE)
+    rows = [Row(*said, "42", failure or None, cause, float(s), int(calls)) for *said, failure, cause, s, calls in cells]
+    assert [row.fault for row in rows] == list(FAULTS)
+    assert [str(row) for row in rows if not TABLE[row.fault].fits(row)] == []
+    assert all(row.status == ("degraded" if row.failure else "ok") for row in rows)
 
 
 @pytest.fixture(scope="module")

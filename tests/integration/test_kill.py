@@ -17,21 +17,69 @@ import pytest
 WORKER = Path(__file__).with_name("kill_worker.py")
 TASK = "What is 6 * 7?"
 SEED = 20261130
-PHASES = ("intake", "agents", "principal", "policy_update", "answer")
-ENTRIES = {"agents": 2, "principal": 2, "policy_update": 2}  # in two rounds
-EACH, LEAST, MOST_TRIES = 10, 5, 120
 AGAIN = 0.3  # how often a run that goes on is killed once more
 
 FIRST = {"a": ["42", "42", "41"], "b": ["41", "41", "42"], "c": ["40", "41", "40"]}
 SECOND = {"b": ["41", "42", "42"], "c": ["40", "42", "41"]}
 LATENCY_S = {"a": 0.002, "b": 0.005, "c": 0.008, "principal": 0.004}
 
+AGREED = {
+    "a": ["42", "42", "42"],
+    "b": ["42", "42", "41"],
+    "c": ["41", "42", "42"],
+}  # after six samples the rest is left
+TURNS = {"a": 3, "b": 3, "c": 1}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """In which phases runs are to die: in each of them `each` times are tried, then more until `least` died there.
+
+    A talk is the time within which some of a sample's replies are safe and others are not there yet; `stored` selects the
+    names of the calls whose replies are safe.
+    """
+
+    phases: tuple[str, ...]
+    each: int
+    least: int
+    most_tries: int
+    stored: str
+
+    @property
+    def deaths(self):
+        return len(self.phases) * self.each
+
+    def phases_to_die_in(self, deaths):
+        """Yield the phase to be tried next, given how many died in which by then."""
+        yield from self.phases * self.each
+        for _ in range(self.most_tries - self.deaths):
+            short = [phase for phase in self.phases if deaths[phase] < self.least]
+            if not short and deaths.total() >= self.deaths:
+                return
+            yield short[0] if short else "agents"
+
+
+ROUNDS = Plan(
+    phases=("intake", "agents", "principal", "policy_update", "answer"),
+    each=10,
+    least=5,
+    most_tries=120,
+    stored="SELECT candidate_id FROM candidates",
+)
+WAVES = Plan(
+    phases=("intake", "agents", "talk", "settle", "principal", "policy_update", "answer"),
+    each=2,
+    least=1,
+    most_tries=40,
+    stored="SELECT agent || '.' || sample FROM responses",
+)
+
 
 @dataclass(frozen=True)
 class Moment:
-    """So long after that entry of a phase."""
+    """So long after that entry of a phase, or after that call of a sample has begun."""
 
-    phase: str
+    place: str
     entry: int
     delay_s: float
 
@@ -47,22 +95,23 @@ class Attempt:
     @property
     def lasted_s(self):
         """The length of each entry of each phase; the last one's is unknown and taken for the one before it."""
-        entries, lasted_s = Counter(), {}
+        entries, lasted_s, latest_s = Counter(), {}, 0.0
         for (phase, began), (_, ended) in zip(self.phases, [*self.phases[1:], (None, 0.0)], strict=True):
             entries[phase] += 1
-            lasted_s[phase, entries[phase]] = ended - began if ended else lasted_s["policy_update", 2]
+            latest_s = ended - began if ended else latest_s
+            lasted_s[phase, entries[phase]] = latest_s
         return lasted_s
 
 
 class Worker:
     """The warm process; each job is done by a fork of it."""
 
-    def __init__(self, process, team):
-        self.process, self.team = process, team
+    def __init__(self, process):
+        self.process = process
 
-    def ask(self, db, moment=None):
+    def ask(self, team, db, moment=None):
         kill = None if moment is None else vars(moment)
-        job = {"team": str(self.team), "db": str(db), "task": TASK, "seed": 7, "kill": kill}
+        job = {"team": str(team), "db": str(db), "task": TASK, "seed": 7, "kill": kill}
         self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
         report = json.loads(self.process.stdout.readline())
@@ -76,21 +125,32 @@ class Worker:
         return Attempt(phases, calls, report["decision"] if report["status"] == 0 else None)
 
 
+@pytest.fixture(scope="module")
+def worker():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # its threads would not outlive a fork
+    with subprocess.Popen(
+        [sys.executable, WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        yield Worker(process)
+        process.stdin.close()
+
+
 @pytest.fixture
-def worker(scripted_team):
+def team_of_two_rounds(scripted_team):
     rows = [
         {"agent": agent, "sample": 3 + number, "text": f"Again.\nAnswer: {answer}", "latency_s": LATENCY_S[agent]}
         for agent, answers in SECOND.items()
         for number, answer in enumerate(answers)
     ]
     game = "[game]\nmax_rounds = 2\n"
-    team = scripted_team(FIRST, order=["42", "41", "40"], rows=rows, latency_s=LATENCY_S, sections=game)
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # its threads would not outlive a fork
-    with subprocess.Popen(
-        [sys.executable, WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        yield Worker(process, team)
-        process.stdin.close()
+    return scripted_team(FIRST, order=["42", "41", "40"], rows=rows, latency_s=LATENCY_S, sections=game)
+
+
+@pytest.fixture
+def team_of_two_waves(scripted_team):
+    talks = {agent: 'strategies = ["self_check"]\n' for agent, turns in TURNS.items() if turns == TURNS["a"]}
+    sections = '[budget]\nstop = "settled"\n[cache]\nresponses = true\n'
+    return scripted_team(AGREED, order=["42", "41"], latency_s=LATENCY_S, agent_keys=talks, sections=sections)
 
 
 def read_copy(db, file, *queries):
@@ -106,12 +166,10 @@ def read_copy(db, file, *queries):
         return [connection.execute(query).fetchall() if tables else [] for query in queries]
 
 
-def read_stored(db):
-    """Return the calls whose outcome is safe."""
-    candidates, rankings = read_copy(
-        db, "policy.sqlite", "SELECT candidate_id FROM candidates", "SELECT round FROM rankings"
-    )
-    return {name for (name,) in candidates} | {f"principal.{number}" for (number,) in rankings}
+def read_stored(db, query):
+    """Return the calls whose outcome is safe, each as often as it was made."""
+    replies, rankings = read_copy(db, "policy.sqlite", query, "SELECT 'principal.' || round FROM rankings")
+    return Counter(name for (name,) in [*replies, *rankings])
 
 
 def read_learned(db):
@@ -133,10 +191,13 @@ def without_seconds(decision):
 
 @dataclass
 class Ordeal:
-    """One run, killed and taken up until it has its decision."""
+    """One run, killed and taken up until it has its decision; undisturbed it makes the calls that it `needs`."""
 
     worker: Worker
+    team: Path
+    plan: Plan
     db: Path
+    needs: Counter[str]
     deaths: list[str] = field(default_factory=list)
     calls: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
@@ -144,18 +205,23 @@ class Ordeal:
     def live(self, moments):
         """Return the decision of a run that is killed at each of the moments, if it has not ended by then."""
         for moment in [*moments, None]:
-            stored = read_stored(self.db)
-            attempt = self.worker.ask(self.db, moment)
-            assert not stored & set(attempt.calls), "what was stored is asked for again"
+            stored = read_stored(self.db, self.plan.stored)
+            attempt = self.worker.ask(self.team, self.db, moment)
+            assert attempt.calls <= self.needs - stored, "what was stored is asked for again"
             self.calls += attempt.calls
             if attempt.decision is None:
-                self.deaths.append(attempt.phases[-1][0])
-                self.lost += Counter(set(attempt.calls) - read_stored(self.db))
+                safe = read_stored(self.db, self.plan.stored)
+                talks = any(0 < safe[call] < turns for call, turns in self.needs.items())
+                self.deaths.append("talk" if talks else attempt.phases[-1][0])
+                self.lost += attempt.calls - (safe - stored)
         return attempt.decision
 
 
 def draw_moment(rng, phase, lasted_s):
-    entry = rng.randint(1, ENTRIES.get(phase, 1))
+    if phase == "talk":
+        agent = rng.choice([agent for agent, turns in TURNS.items() if turns > 1])
+        return Moment(f"{agent}.0", rng.randint(2, TURNS[agent]), rng.uniform(0, LATENCY_S[agent]))
+    entry = rng.randint(1, max(entry for entered, entry in lasted_s if entered == phase))
     return Moment(phase, entry, rng.uniform(0, lasted_s[phase, entry]))
 
 
@@ -166,28 +232,16 @@ def draw_fate(rng, phase, lasted_s):
     return [first, again] if rng.random() < AGAIN else [first]
 
 
-def phases_to_die_in(deaths):
-    """Yield the phase to be tried next: each ten times, then those in which too few died."""
-    yield from PHASES * EACH
-    for _ in range(MOST_TRIES - len(PHASES) * EACH):
-        short = [phase for phase in PHASES if deaths[phase] < LEAST]
-        if not short and deaths.total() >= len(PHASES) * EACH:
-            return
-        yield short[0] if short else "agents"
-
-
-def test_a_run_killed_at_any_moment_ends_as_if_it_never_was(worker, tmp_path):
-    """F6: nothing stored is asked for again, nothing is learned twice, and the decision is the same byte for byte."""
-    whole = Ordeal(worker, tmp_path / "whole")
-    reference = without_seconds(whole.live([]))
-    learned = read_learned(whole.db)
+def live_through(worker, team, plan, tmp_path):
+    """Kill runs as planned, assert that each leaves what an undisturbed one does, and return the latter."""
+    whole = worker.ask(team, tmp_path / "whole")
+    reference, learned = without_seconds(whole.decision), read_learned(tmp_path / "whole")
     assert (len(learned[1]), learned[2]) == (1, [("r1", "ok", 7)])
-    assert (whole.calls["principal.1"], whole.calls["principal.2"], whole.calls.total()) == (1, 1, 17)
-    lasted_s = worker.ask(tmp_path / "timed").lasted_s
+    lasted_s = worker.ask(team, tmp_path / "timed").lasted_s
 
     rng, deaths = random.Random(SEED), Counter()  # noqa: S311 - moments, no secrets
-    for number, phase in enumerate(phases_to_die_in(deaths)):
-        run = Ordeal(worker, tmp_path / f"db{number}")
+    for number, phase in enumerate(plan.phases_to_die_in(deaths)):
+        run = Ordeal(worker, team, plan, tmp_path / f"db{number}", whole.calls)
         fate = draw_fate(rng, phase, lasted_s)
         decision = run.live(fate)
         assert without_seconds(decision) == reference, fate
@@ -196,5 +250,21 @@ def test_a_run_killed_at_any_moment_ends_as_if_it_never_was(worker, tmp_path):
         assert read_copy(run.db, "checkpoints.sqlite", "SELECT count(*) FROM checkpoints") == [[(1,)]], fate
         deaths.update(run.deaths)
     print(f"killed {deaths.total()} times: {dict(deaths)}")  # noqa: T201 - what a reader wants to know
-    assert deaths.total() >= len(PHASES) * EACH
-    assert all(deaths[phase] >= LEAST for phase in PHASES), deaths
+    assert deaths.total() >= plan.deaths
+    assert all(deaths[phase] >= plan.least for phase in plan.phases), deaths
+    return whole
+
+
+def test_a_run_killed_at_any_moment_ends_as_if_it_never_was(worker, team_of_two_rounds, tmp_path):
+    """F6: nothing stored is asked for again, nothing is learned twice, and the decision is the same byte for byte."""
+    whole = live_through(worker, team_of_two_rounds, ROUNDS, tmp_path)
+    assert (whole.calls["principal.1"], whole.calls["principal.2"], whole.calls.total()) == (1, 1, 17)
+
+
+def test_so_does_one_of_several_waves_and_turns_with_a_cache(worker, team_of_two_waves, tmp_path):
+    """F6: what a finished turn has used is counted, though its sample was not finished when the process died."""
+    whole = live_through(worker, team_of_two_waves, WAVES, tmp_path)
+    samples = {f"{agent}.{sample}": turns for agent, turns in TURNS.items() for sample in range(2)}
+    assert whole.calls == Counter({**samples, "principal.1": 1})
+    assert [phase for phase, _ in whole.phases].count("settle") == 2
+    assert json.loads(whole.decision)["stopped"]["skipped_samples"] == 3

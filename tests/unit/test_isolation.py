@@ -17,6 +17,17 @@ async def test_a_value_comes_back():
     assert (ended.value, ended.cause) == (42, None)
 
 
+async def test_the_result_is_the_value_or_the_error_as_it_was_raised():
+    async def answer():
+        return None
+
+    assert (await attempt(answer(), 1)).result() is None
+    error = ValueError("mine")
+    with pytest.raises(ValueError, match="mine") as caught:
+        (await attempt(raise_(error), 1)).result()
+    assert caught.value is error
+
+
 async def test_f51_the_true_cause_comes_back_in_one_line():
     ended = await attempt(raise_(ValueError("rate limit\nreached")), 1)
     assert (ended.value, ended.cause) == (None, "ValueError: rate limit reached")

@@ -20,9 +20,13 @@ def upgrade() -> None:
     op.create_table(
         "responses",
         sa.Column("key", sa.String(), primary_key=True),
+        sa.Column("run_id", sa.String(), nullable=False),
         sa.Column("agent", sa.String(), nullable=False),
         sa.Column("model", sa.Text(), nullable=False),
         sa.Column("sample", sa.Integer(), nullable=False),
         sa.Column("reply", sa.Text(), nullable=False),
+        sa.Column("usage", sa.Text(), nullable=False),
         sa.Column("at", sa.String(), nullable=False),
     )
+    op.create_index("responses_by_age", "responses", ["at"])
+    op.create_index("responses_by_run", "responses", ["run_id"])

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aligngraph.calling.spending import NOTHING, Spending, total
 from aligngraph.errors import BudgetSpentError
@@ -43,6 +43,7 @@ class Ledger:
         self._reserved: dict[Hashable, Spending] = {}
         self._lock = threading.Lock()
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._deadlines: dict[Hashable, float] = {}
 
     @property
     def spent(self) -> Spending:
@@ -56,8 +57,16 @@ class Ledger:
             return None
         return max(0.0, self.caps.seconds - (self._clock() - self._began_at))
 
-    def acknowledge(self, spent: Spending) -> None:
-        """Count what is known to have been spent by the run, be it by a process that died."""
+    def deadline_of(self, work: Hashable, limit_s: float) -> float:
+        """Return when `work`, which may come in several parts, has had its seconds; they count from the first part on."""
+        return self._deadlines.setdefault(work, self._clock() + limit_s)
+
+    def acknowledge(self, *parts: Spending) -> None:
+        """Count what is known to have been spent by the run, all in all, be it by a process that died.
+
+        A cost that nobody saw, such as that of a graph on another server, cannot be counted and closes nothing.
+        """
+        spent = total(replace(part, cost=part.cost or 0.0) for part in parts)
         with self._lock:
             if spent.calls > self._spent.calls:
                 self._spent = spent

@@ -1,15 +1,16 @@
 """Lanes: what all calls of one model share, whoever makes them: how many at once, and whether it is worth asking."""
 
-import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from aligngraph.calling.circuit import Circuit
+from aligngraph.calling.circuit import Admission, Circuit
+from aligngraph.calling.gates import Gates, gates_of
 from aligngraph.calling.settings import CircuitSettings
-from aligngraph.errors import ModelRestingError
+from aligngraph.errors import ModelRestingError, StoreError
 
 Change = Callable[[Circuit], Circuit]
 
@@ -22,17 +23,11 @@ class CircuitRecords(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Gate:
-    """Where the calls of one event loop wait, first come, first served."""
-
-    turns: AbstractAsyncContextManager[None]
-    pace: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
 @dataclass
 class Lane:
-    """The calls of one model.
+    """The calls of one model. Lanes of one model with the same limits share these, in the whole process.
+
+    Circuits are advice: where the records cannot be written, a lane goes by what it knows itself.
 
     Attributes:
         model: its name in the records, the same in every process.
@@ -48,63 +43,78 @@ class Lane:
     requests_per_minute: float | None = None
     known: Circuit = field(default_factory=Circuit)
     clock: Callable[[], float] = time.time
-    _gates: dict[asyncio.AbstractEventLoop, _Gate] = field(default_factory=dict, init=False, repr=False)
-    _next_at: float = field(default=0.0, init=False, repr=False)  # on the monotonic clock
+    _gates: Gates = field(init=False, repr=False)
+    _changed_at: float = field(default=-math.inf, init=False, repr=False)  # on the monotonic clock
+
+    def __post_init__(self) -> None:
+        """Find the gates that other lanes of the model may have passed already."""
+        self._gates = gates_of(self.model, self.most_at_once, self.requests_per_minute)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return what is entered when it is this call's turn; the wait for it counts against no call's own time limit."""
-        return self._gate().turns
+        return self._gates.turn()
 
-    async def keep_pace(self) -> None:
-        """Return once a request may be sent without exceeding the rate; the first one at once."""
-        if self.requests_per_minute is None:
-            return
-        async with self._gate().pace:  # who is cancelled in here has used up nobody's place
-            await asyncio.sleep(max(0.0, self._next_at - time.monotonic()))
-            self._next_at = time.monotonic() + 60 / self.requests_per_minute
+    async def keep_pace(self) -> float | None:
+        """Return once a request may be sent without exceeding the rate; its place in it, None without a limit."""
+        return None if self._gates.pace is None else await self._gates.pace.keep()
 
-    async def admit(self, records: CircuitRecords) -> None:
-        """Return where the model may be asked.
+    def give_back(self, place: float | None) -> None:
+        """Let another request have the place of one that was not sent after all."""
+        if self._gates.pace is not None and place is not None:
+            self._gates.pace.give_back(place)
+
+    def learn(self, circuit: Circuit, read_at: float) -> None:
+        """Take over a circuit that was read from the records, unless this lane has changed its own since.
+
+        Args:
+            circuit: as it was stored.
+            read_at: on the monotonic clock, before the reading began.
+        """
+        if self._changed_at < read_at:
+            self.known = circuit
+
+    async def admit(self, records: CircuitRecords) -> float | None:
+        """Return where the model may be asked: when this call went as the trial, None where it is none.
 
         Raises:
             ModelRestingError: it rests; says until when and why.
         """
         if self.known.state(self.clock()) == "closed":
-            return
-        admitted = False
+            return None
+        admission = Admission(admitted=False, circuit=self.known)
 
         def change(circuit: Circuit) -> Circuit:
-            nonlocal admitted
+            nonlocal admission
             admission = circuit.admit(self.clock())
-            admitted = admission.admitted
             return admission.circuit
 
-        self.known = await records(self.model, change)
-        if not admitted:
+        await self._change(records, change)
+        if not admission.admitted:
             raise ModelRestingError(self._why_resting())
+        return admission.circuit.trial_at
 
     async def note_success(self, records: CircuitRecords) -> None:
         """Record that the model answered."""
         if self.known.failures:
-            self.known = await records(self.model, lambda circuit: circuit.after_success())
+            await self._change(records, lambda circuit: circuit.after_success())
 
     async def note_failure(self, records: CircuitRecords, cause: str) -> None:
         """Record that a call of the model failed."""
-        self.known = await records(
-            self.model, lambda circuit: circuit.after_failure(self.clock(), cause, self.settings)
-        )
+        await self._change(records, lambda circuit: circuit.after_failure(self.clock(), cause, self.settings))
 
-    async def note_nothing(self, records: CircuitRecords) -> None:
-        """Record that a call which was admitted says nothing of the model; was it a trial, then another may go."""
-        if self.known.trial_at is not None:
-            self.known = await records(self.model, lambda circuit: replace(circuit, trial_at=None))
+    async def note_nothing(self, records: CircuitRecords, trial_at: float | None) -> None:
+        """Record that a call says nothing of the model; was it the trial of that moment, then another may go."""
+        if trial_at is not None:
+            await self._change(
+                records, lambda circuit: replace(circuit, trial_at=None) if circuit.trial_at == trial_at else circuit
+            )
 
-    def _gate(self) -> _Gate:
-        loop = asyncio.get_running_loop()
-        if loop not in self._gates:  # locks belong to one event loop, and a program may run several in turn
-            turns = nullcontext() if self.most_at_once is None else asyncio.Semaphore(self.most_at_once)
-            self._gates = {loop: _Gate(turns)}
-        return self._gates[loop]
+    async def _change(self, records: CircuitRecords, change: Change) -> None:
+        try:
+            self.known = await records(self.model, change)
+        except StoreError:  # no paid reply is lost for want of a record
+            self.known = change(self.known)
+        self._changed_at = time.monotonic()
 
     def _why_resting(self) -> str:
         return f"not asked, since it failed {self.known.failures} times in a row; the last cause: {self.known.cause}"

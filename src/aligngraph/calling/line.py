@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -52,16 +53,20 @@ class Line:
 
         A call that does not fit into the budget only while others are under way waits for them.
         """
-        return await attempt(self._in_time(make), None)
-
-    async def _in_time(self, make: Callable[[], Awaitable[Value]]) -> Value:
         causes: list[str] = []
+        return await attempt(self._in_time(lambda: self._in_turn(make, causes), causes), None)
+
+    async def within(self, work: Callable[[], Awaitable[Value]]) -> Attempt[Value]:
+        """Return the value of what belongs to the calls without being one, or why it failed or there was no time for it."""
+        return await attempt(self._in_time(work, ()), None)
+
+    async def _in_time(self, work: Callable[[], Awaitable[Value]], causes: Sequence[str]) -> Value:
         left_s = self._left_s()
         if left_s == 0:
             raise self._overtime(causes)
         try:
             async with asyncio.timeout(left_s) as limit:
-                return await self._in_turn(make, causes)
+                return await work()
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -70,46 +75,50 @@ class Line:
     async def _in_turn(self, make: Callable[[], Awaitable[Value]], causes: list[str]) -> Value:
         """Return the value; `causes` gets why each attempt failed that was made again."""
         rng = Random(f"{self.seed}/{next(self._numbers)}")  # noqa: S311 - spreads load
-        async with self.lane.turn():
-            await self.lane.admit(self.records)  # only now: while this call waited, others may have found out
+        async with AsyncExitStack() as turn:
+            await turn.enter_async_context(self.lane.turn())
+            trial_at = await self.lane.admit(self.records)  # while this call waited, others may have found out
             ended = await attempt(
                 with_retries(
-                    lambda: self._once(make),
+                    lambda: self._once(make, turn),
                     self.retry,
                     rng,
                     deadline_s=self._left_s(),
                     on_retry=lambda error, _: causes.append(describe_cause(error)),
+                    sleep=lambda wait_s: self._out_of_turn(turn, asyncio.sleep(wait_s)),
                 ),
                 None,
             )
-            await self._note(ended)
+            await self._note(ended, trial_at)
         if isinstance(ended.error, BudgetSpentError) and causes:
             raise BudgetSpentError(_after(str(ended.error), causes)) from ended.error
-        if ended.error is not None:
-            raise ended.error
-        return ended.value  # type: ignore[return-value]  # without an error there is a value
+        return ended.result()
 
-    async def _note(self, ended: Attempt[Value]) -> None:
+    async def _out_of_turn(self, turn: AsyncExitStack, wait: Awaitable[None]) -> None:
+        """Leave the turn to others during `wait`, and return in the next one."""
+        await turn.aclose()
+        await wait
+        await turn.enter_async_context(self.lane.turn())
+
+    async def _note(self, ended: Attempt[Value], trial_at: float | None) -> None:
         if ended.error is None:
             await self.lane.note_success(self.records)
         elif _is_the_models(ended.error):
             await self.lane.note_failure(self.records, ended.cause or "")
         else:
-            await self.lane.note_nothing(self.records)
+            await self.lane.note_nothing(self.records, trial_at)
 
-    async def _once(self, make: Callable[[], Awaitable[Value]]) -> Value:
+    async def _once(self, make: Callable[[], Awaitable[Value]], turn: AsyncExitStack) -> Value:
         """Return the value of one attempt, which waits for the budget as long as that may help."""
         while True:
-            await self.lane.keep_pace()
+            place = await self.lane.keep_pace()
             meter = Meter(self.ledger, self.price)
             ended = await self._metered(make, meter)
             waits = isinstance(ended.error, BudgetSpentError) and ended.error.pending and not meter.spent.calls
             if not waits:
-                break
-            await self.ledger.wait_for_settlement()
-        if ended.error is not None:
-            raise ended.error
-        return ended.value  # type: ignore[return-value]  # as above
+                return ended.result()
+            self.lane.give_back(place)
+            await self._out_of_turn(turn, self.ledger.wait_for_settlement())
 
     async def _metered(self, make: Callable[[], Awaitable[Value]], meter: Meter) -> Attempt[Value]:
         try:

@@ -21,8 +21,8 @@ from aligngraph.errors import CallTimeoutError
 from aligngraph.models import TokenCounts, counted_by_provider, estimate_tokens, sendable
 
 COMPLETION_TOKENS = 1024  # set aside for a completion whose length nothing limits
+COMPLETION_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "num_predict")  # as providers spell it
 _TEAM = "aligngraph"  # what `AlignChatModel` calls itself; its agents and principal are seen one by one
-_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "num_predict")
 
 
 @dataclass(eq=False)
@@ -139,7 +139,7 @@ def _estimate(text: str) -> int:
 
 
 def _longest_completion(parameters: dict[str, Any]) -> int:
-    limits = [parameters[name] for name in _LIMITS if isinstance(parameters.get(name), int)]
+    limits = [parameters[name] for name in COMPLETION_LIMITS if isinstance(parameters.get(name), int)]
     choices = parameters.get("n")
     return (limits[0] if limits else COMPLETION_TOKENS) * (choices if isinstance(choices, int) else 1)
 

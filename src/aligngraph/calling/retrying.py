@@ -72,9 +72,9 @@ class Uniform(Protocol):
 def retry_advice(error: BaseException) -> RetryAdvice:
     """Return whether the call that raised `error` is worth making again, and how long the server asks to wait.
 
-    Worth it are 408, 409, 425, 429 and 5xx but 501 and 505, lost connections, timeouts, and replies that are not
-    JSON or hold no completion. No other 4xx is, nor a 429 of an account without money, nor any error unknown here:
-    a mistake in a program stays one.
+    Worth it are 408, 409, 425, 429 and 5xx but 501 and 505, lost connections, time limits of the client or its
+    transport, and replies that are not JSON or hold no completion. No other 4xx is, nor a 429 of an account without
+    money, nor our own time limit (CallTimeoutError), nor any error unknown here: a mistake in a program stays one.
     """
     if not isinstance(error, Exception) or isinstance(error, AlignGraphError):
         return RetryAdvice(retryable=False)

@@ -1,4 +1,4 @@
-"""`aligngraph cancel`: stops a run that another process asks."""
+"""`aligngraph cancel`: stops a run on which a session of another process works."""
 
 import asyncio
 
@@ -11,7 +11,8 @@ _TOLD: dict[Ending, str] = {
     "stopped": "was stopped; to go on ask with --run {run}",
     "ended": "had ended already; its decision is shown by asking with --run {run}",
     "interrupted": "had been stopped before; to go on ask with --run {run}",
-    "unattended": "is marked as interrupted, since no process works on it any more; to go on ask with --run {run}",
+    "unattended": "is marked as interrupted: no session of aligngraph works on it; a LangGraph server, or a program that runs"
+    " the graph itself, may still go on with it until it is cancelled there; to go on here ask with --run {run}",
 }
 
 

@@ -64,7 +64,9 @@ def _notes(decision: Decision) -> str:
 
 
 def _note_stop(stopped: Stopped) -> str:
-    why = "they could have changed nothing" if stopped.reason == "unchangeable" else f"{stopped.posterior:.0%} sure"
+    why = (
+        "they could not have changed the vote" if stopped.reason == "unchangeable" else f"{stopped.posterior:.0%} sure"
+    )
     return f"{stopped.skipped_samples} samples were not asked for: {why}"
 
 

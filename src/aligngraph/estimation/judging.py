@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal
+from typing import Literal, assert_never
 
 from aligngraph.calling.spending import PriceOf
 from aligngraph.estimation.figures import Amount, Asked, EstimateLine, amount_of, larger
@@ -18,9 +18,12 @@ from aligngraph.ranking.contract import LEAST_COMPARABLE
 from aligngraph.ranking.judge import CHARACTERS_PER_TOKEN, INSTRUCTION_TOKENS, solution_room
 from aligngraph.ranking.pairwise import MOST_COMPARED_IN_FULL
 from aligngraph.ranking.specs import (
+    HumanSpec,
     ListwiseSpec,
     PairwiseSpec,
     PointwiseSpec,
+    ProgramSpec,
+    RewardModelSpec,
     Spec,
     SurvivalSpec,
     VerifierSpec,
@@ -78,8 +81,9 @@ def questions_of(spec: Spec, answers: int) -> list[Questions]:
         case SurvivalSpec():
             beginnings = sum(answers if share else 1 for share in spec.shares)
             return [Questions(spec.completions * beginnings, 1, "completion")]
-        case _:
+        case ProgramSpec() | RewardModelSpec() | HumanSpec():
             return []
+    assert_never(spec)
 
 
 def judge_line(judge: JudgeTable, expected: Case, most: Case) -> EstimateLine:

@@ -5,14 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aligngraph.calling.meter import COMPLETION_TOKENS
+from aligngraph.calling.meter import COMPLETION_LIMITS, COMPLETION_TOKENS
 from aligngraph.models import ModelSpec
 from aligngraph.models.embedded import budget_of
 from aligngraph.nodes.spending import as_spending
 from aligngraph.roles import Model
 
 EXPECTED_COMPLETION = 256
-_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens", "num_predict")
 
 
 @dataclass(frozen=True)
@@ -52,5 +51,5 @@ def longest_reply(model: Model) -> int | None:
     """Return the most tokens that the settings of `model` let it reply with, None where they do not say."""
     if isinstance(model, ModelSpec):
         return budget_of(model).max_tokens if model.provider == "embedded" else model.max_tokens
-    limits = (getattr(model, name, None) for name in _LIMITS)
+    limits = (getattr(model, name, None) for name in COMPLETION_LIMITS)
     return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)

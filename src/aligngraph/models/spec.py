@@ -48,8 +48,13 @@ class ModelSpec(BaseModel):
 
     @property
     def place(self) -> str:
-        """Which model at which server, whatever else is set: what its failures and limits are counted under."""
+        """Which model at which server, whatever else is set."""
         return f"{self.label}@{self.base_url}" if self.base_url else self.label
+
+    @property
+    def account(self) -> str:
+        """Which model at which server with which key: what its failures and limits are counted under."""
+        return f"{self.place} by {self.api_key_env}" if self.api_key_env else self.place
 
 
 def model_label(model: "ModelSpec | RunnableModel | BaseChatModel") -> str:

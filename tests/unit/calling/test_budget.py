@@ -143,6 +143,15 @@ class TestWhatIsKnownFromElsewhere:
         ledger.acknowledge(Spending(2, 20, 40, cost=1.0))
         assert ledger.spent.calls == 3
 
+    def test_what_nobody_saw_leaves_the_rest_of_the_money(self):
+        """A graph on another server says nothing of its cost: the models beside it may still be asked."""
+        ledger = Ledger(Caps(money=2.0))
+        ledger.acknowledge(Spending(0, cost=None), Spending(2, 20, 40, cost=1.0))
+        assert ledger.spent == Spending(2, 20, 40, cost=1.0)
+        ledger.reserve("next", one_call(cost=1.0))
+        ledger.settle("next", one_call(cost=1.0))
+        assert refusal(ledger, one_call(cost=0.5)).pending is False
+
 
 tokens = st.integers(0, 60)
 

@@ -10,10 +10,11 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.errors import GraphInterrupt
 
 from aligngraph.calling.budget import Caps, Ledger
+from aligngraph.calling.circuit import Circuit
 from aligngraph.calling.lane import Lane
 from aligngraph.calling.settings import CircuitSettings
 from aligngraph.calling.spending import Spending
-from aligngraph.errors import BudgetSpentError, CallTimeoutError, ModelRestingError
+from aligngraph.errors import BudgetSpentError, CallTimeoutError, ModelRestingError, StoreError
 
 CIRCUIT = CircuitSettings(failures=2, rest_s=60)
 
@@ -155,11 +156,44 @@ class TestTimes:
 
 
 class TestRetries:
-    async def test_errors_that_pass_are_called_again_within_one_turn(self, open_line):
+    async def test_errors_that_pass_are_called_again_in_another_turn(self, open_line):
         calls = Calls(RefusedError(503), RefusedError(429), "at last")
         line = open_line(Lane("m", CIRCUIT, most_at_once=1), attempts=3)
         assert (await line.call(calls)).value == "at last"
         assert calls.made == 3
+
+    async def test_while_one_call_waits_to_be_made_again_another_has_the_turn(self, open_line):
+        """Nothing is under way then, so that the limit leaves room."""
+        lane = Lane("m", CIRCUIT, most_at_once=1)
+        patient, other = Calls(RefusedError(429, wait_s=0.5), "at last"), Calls("meanwhile")
+        lines = open_line(lane, attempts=2), open_line(lane)
+        ended = await asyncio.gather(lines[0].call(patient), lines[1].call(other))
+        assert [one.value for one in ended] == ["at last", "meanwhile"]
+        assert patient.at[0] < other.at[0] < patient.at[1]
+
+    async def test_attempts_too_go_no_more_at_once_than_the_limit(self, open_line):
+        under_way, most = 0, 0
+
+        async def call():
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.002)
+            under_way -= 1
+            raise RefusedError(503)
+
+        lane = Lane("m", CircuitSettings(failures=100), most_at_once=2)
+        ended = await asyncio.gather(*(open_line(lane, attempts=3).call(call) for _ in range(8)))
+        assert (most, {one.cause for one in ended}) == (2, {"RefusedError: status 503"})
+
+    async def test_who_is_cancelled_while_waiting_holds_no_turn(self, open_line):
+        lane = Lane("m", CIRCUIT, most_at_once=1)
+        waiting = asyncio.create_task(open_line(lane, attempts=2).call(Calls(RefusedError(429, wait_s=0.9))))
+        await asyncio.sleep(0.02)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        ended = await asyncio.gather(*(open_line(lane).call(Calls("ok")) for _ in range(2)))
+        assert [one.value for one in ended] == ["ok"] * 2
 
     @pytest.mark.parametrize("status", [400, 401, 402, 403, 404])
     async def test_errors_that_last_are_not(self, open_line, status):
@@ -228,11 +262,33 @@ class TestBudget:
         assert isinstance(ended.error, CallTimeoutError)
         assert time.monotonic() - begun < 1.0
 
-    async def test_one_that_waits_holds_a_turn_without_stopping_those_it_waits_for(self, open_line):
+    async def test_one_that_waits_does_not_stop_those_it_waits_for(self, open_line):
         ledger, lane = Ledger(Caps(tokens=1100)), Lane("m", CIRCUIT, most_at_once=2)
         lines = [open_line(lane, ledger=ledger) for _ in range(6)]
         ended = await asyncio.wait_for(asyncio.gather(*(line.call(lambda: model().ainvoke("hi")) for line in lines)), 5)
         assert all(one.value for one in ended)
+
+    async def test_one_that_waits_leaves_its_turn_to_another_run(self, open_line):
+        ledger, lane = Ledger(Caps(calls=1)), Lane("m", CIRCUIT, most_at_once=1)
+        ledger.reserve("somebody's, for long", Spending(1))
+        waiting = asyncio.create_task(open_line(lane, ledger=ledger).call(lambda: model().ainvoke("hello")))
+        await asyncio.sleep(0.01)
+        assert (await asyncio.wait_for(open_line(lane).call(Calls("ok")), 5)).value == "ok"
+        ledger.settle("somebody's, for long", Spending())
+        assert (await waiting).value.text == "one"
+
+    async def test_one_that_waits_uses_up_no_place_in_the_rate(self, open_line):
+        """At one request in ten seconds, it is refused four times and goes as soon as it fits."""
+        ledger, lane = Ledger(Caps(calls=9)), Lane("m", CIRCUIT, requests_per_minute=6)
+        for number in range(9):
+            ledger.reserve(number, Spending(1))
+        waiting = asyncio.create_task(open_line(lane, ledger=ledger).call(lambda: model().ainvoke("hello")))
+        for number in range(4):
+            await asyncio.sleep(0.01)
+            ledger.settle(number, Spending(1))
+        await asyncio.sleep(0.01)
+        ledger.settle(4, Spending())
+        assert (await asyncio.wait_for(waiting, 5)).value.text == "one"
 
     async def test_f51_a_retry_that_no_longer_fits_tells_what_it_was_a_retry_of(self, open_line):
         async def call():
@@ -321,3 +377,22 @@ class TestCircuits:
         await asyncio.sleep(0.01)
         ledger.settle(0, Spending())
         assert (await trial).value.text == "one"
+
+    async def test_what_says_nothing_of_the_model_ends_no_trial_of_another_process(self, open_line, records):
+        async def refuse():
+            records.circuits["m"] = lane.known = Circuit(5, opened_at=1.0, rest_s=60.0, trial_at=61.0, cause="503")
+            raise RefusedError(400)
+
+        lane = Lane("m", CIRCUIT)
+        await open_line(lane).call(refuse)
+        assert records.circuits["m"].trial_at == 61.0
+
+    @pytest.mark.parametrize("outcome", ["paid for", RefusedError(400), RefusedError(401)])
+    async def test_a_circuit_that_cannot_be_recorded_changes_nothing_of_how_a_call_ended(self, open_line, outcome):
+        async def broken(_model, _change):
+            raise StoreError("cannot use the database: disk full")
+
+        line = open_line(Lane("m", CIRCUIT, known=Circuit(failures=1, cause="503")))
+        line.records = broken
+        ended = await line.call(Calls(outcome))
+        assert (ended.error or ended.value) is outcome

@@ -3,15 +3,19 @@
 import itertools
 import json
 import re
+from typing import get_args
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel
 
 from aligngraph import Agent, DelegationContext, Principal, Team, open_session
 from aligngraph.errors import TaskError
 from aligngraph.estimation import Estimate, estimate
+from aligngraph.estimation.judging import questions_of
 from aligngraph.models import estimate_tokens
 from aligngraph.persistence import Candidate, Location, PolicyStore, Run
+from aligngraph.ranking.specs import ProgramSpec, RewardModelSpec, Spec, models_needed
 
 TASK = "What is 6 * 7?"
 PRICE = {"prompt": 2.0, "completion": 8.0}
@@ -97,6 +101,27 @@ RANKERS = [
     {"name": "verifier", "checks": 2},
     {"name": "survival", "shares": [0.0, 0.3, 0.6], "completions": 2},
 ]
+
+
+NEEDED = {
+    ProgramSpec: {"command": ("check", "{answer}")},
+    RewardModelSpec: {"model": "reward"},
+}
+
+
+@pytest.mark.parametrize("ranker", get_args(Spec), ids=lambda ranker: ranker.__name__)
+def test_every_ranker_that_asks_the_principals_model_is_estimated_at_some_calls(ranker):
+    spec = ranker(**NEEDED.get(ranker, {}))
+    asked = sum(questions.number for questions in questions_of(spec, 3))
+    assert (asked > 0) == models_needed(spec)
+
+
+def test_an_unknown_ranker_is_not_estimated_at_no_calls():
+    class NewSpec(BaseModel):
+        name: str = "new"
+
+    with pytest.raises(AssertionError, match="name='new'"):
+        questions_of(NewSpec(), 3)
 
 
 @pytest.mark.parametrize("samples", [(1, 1), (2, 3), (5, 5)], ids=str)

@@ -1,4 +1,8 @@
+import asyncio
+import os
 import time
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -7,6 +11,7 @@ from aligngraph.calling.circuit import Circuit
 from aligngraph.errors import ModelError
 from aligngraph.models import ScriptedChatModel, parse_spec
 from aligngraph.nodes import Resources, resources
+from aligngraph.nodes.lines import _change_circuit
 from aligngraph.persistence import Location
 
 SETTINGS = {"temperature": 0.7, "timeout_s": 60.0}
@@ -95,16 +100,61 @@ def test_one_model_is_one_lane_with_the_narrowest_limits_that_the_team_names(lan
     assert (z.most_at_once, z.requests_per_minute) == (None, None)
 
 
-def test_circuits_of_other_processes_are_taken_over_and_nonsense_is_told(lanes):
+async def test_circuits_of_other_processes_are_taken_over_and_nonsense_is_told(lanes):
     model = lanes.team.agents[0].model
     resting = Circuit(failures=5, opened_at=time.time(), rest_s=60.0, cause="503")
     assert lanes.lane_of(model).known == Circuit()
-    problems = lanes.learn_circuits({model.place: resting.as_json(), "other": {"failures": -1}})
-    assert lanes.lane_of(model).known == resting
-    [problem] = problems
-    assert problem.startswith("the circuit of 'other' counts as closed: ")
-    lanes.learn_circuits({})
+    async with lanes.open_store() as store:
+        await store.calls.change_circuit(model.place, lambda _: resting.as_json())
+        await store.calls.change_circuit("other", lambda _: {"failures": -1})
+        [problem] = await lanes.learn_circuits(store)
+        assert lanes.lane_of(model).known == resting
+        assert problem.startswith("the circuit of 'other' counts as closed: ")
+        await store.calls.change_circuit(model.place, lambda _: Circuit().as_json())
+        await lanes.learn_circuits(store)
     assert lanes.lane_of(model).known == Circuit()
+
+
+async def test_a_circuit_that_opens_while_the_stored_ones_are_read_stays_open(lanes):
+    """What is read was true before; the model would be asked again by a process that knows better."""
+    lane = lanes.lane_of(lanes.team.agents[0].model)
+
+    async def read_slowly():
+        rows = await store.calls.read_circuits()
+        for _ in range(lanes.team.circuit.failures):
+            await lane.note_failure(partial(_change_circuit, lanes), "503")
+        return rows
+
+    async with lanes.open_store() as store:
+        late = SimpleNamespace(calls=SimpleNamespace(read_circuits=read_slowly))
+        await lanes.learn_circuits(late)
+        assert lane.known.state(time.time()) == "open"
+        await lanes.learn_circuits(store)
+        assert lane.known.state(time.time()) == "open"
+
+
+def test_limits_are_of_the_process_and_failures_of_the_team_s_own_database(lanes):
+    one = lanes.lane_of(lanes.team.principal.model)
+    other = Resources(lanes.team, lanes.open_store).lane_of(lanes.team.principal.model)
+    assert one is not other
+    assert one._gates is other._gates
+
+
+def test_programs_of_all_teams_share_the_processors_in_every_live_loop(lanes, shared):
+    cores = os.cpu_count() or 1
+
+    async def take(resources, turns):
+        for _ in range(turns):
+            await resources.program_turn().__aenter__()
+
+    async def must_wait():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(take(lanes, 1), 0.01)
+
+    with asyncio.Runner() as one, asyncio.Runner() as other:
+        one.run(take(shared, cores))
+        other.run(take(shared, cores))
+        one.run(must_wait())
 
 
 def test_a_run_has_one_ledger_until_it_ends(lanes):

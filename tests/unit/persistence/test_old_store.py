@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from aligngraph import Decision, Team, open_session
-from aligngraph.persistence import Candidate, Increment, Location, PolicyStore, Update
+from aligngraph.persistence import Candidate, Increment, Location, PolicyStore, Response, Update
 from aligngraph.persistence.database import Database
 from aligngraph.persistence.schema import REVISIONS, VERSION_TABLE, read_revision, upgrade
 
@@ -121,7 +121,10 @@ async def test_what_is_new_can_be_kept_beside_the_old(store):
     )
     assert [one.failure for one in await store.read_candidates("old")] == [None, None, None, "not_asked"]
     assert await store.calls.read_circuits() == {}
-    assert await store.calls.find_response("any") is None
+    assert await store.calls.find_response("any", keep_days=30) is None
+    response = Response("k", "old", "a", "m", 0, {"text": "so it is"}, {"calls": 1})
+    await store.calls.keep_response(response, keep_days=30)
+    assert await store.calls.find_response("k", keep_days=30) == response
 
 
 async def test_candidates_that_an_earlier_version_paid_for_are_not_asked_for_again(scripted_team, old_folder):
