@@ -11,7 +11,7 @@ TASKS = ("What is 7 + 5?", "What is 9 - 4?", "What is 3 * 6?")
 
 def show(event: Mapping[str, Any]) -> None:
     """Print a candidate, a ranking or a round as it comes."""
-    print(" ", *(event[key] for key in ("event", "id", "answer", "order", "posterior") if key in event))
+    print(" ", *(event[key] for key in ("event", "id", "answer", "tiers", "posterior") if key in event))
 
 
 async def main() -> None:

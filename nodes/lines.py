@@ -122,5 +122,5 @@ async def _change_circuit(resources: Resources, model: str, change: Change) -> C
 def _read_circuit(row: Mapping[str, Any] | None) -> Circuit:
     try:
         return Circuit() if row is None else Circuit.from_json(row)
-    except ValueError:  # told when the run began
+    except (ValueError, RecursionError):  # told when the run began
         return Circuit()

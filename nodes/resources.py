@@ -87,7 +87,7 @@ class Resources:
         for model, row in rows.items():
             try:
                 self._circuits[model] = Circuit.from_json(row)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 problems.append(f"the circuit of {model!r} counts as closed: {error}")
         for lane in self._lanes.values():
             lane.learn(self._circuits.get(lane.model, Circuit()), read_at)

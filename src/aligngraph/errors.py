@@ -16,6 +16,7 @@ AlignGraphError                 exit status 1
 │   ├── BudgetSpentError        it does not fit into the run's budget
 │   ├── ModelRestingError       the model failed so often of late that it is not asked for a while
 │   ├── StrangeReplyError       an agent of the user's own returned what holds no reply
+│   ├── StrayStopError          what was called raised SystemExit, a stray cancellation or the like
 │   └── CallTimeoutError        it took longer than it may
 └── ScriptError                 a scripted model was asked for something its script does not hold
 
@@ -115,6 +116,10 @@ class RunCancelledError(AlignGraphError):
 
 class CallError(AlignGraphError):
     """A call that we ended, did not make or cannot read."""
+
+
+class StrayStopError(CallError):
+    """What was called raised something that ends a program or a task, such as SystemExit: that is its failure alone."""
 
 
 class CallTimeoutError(CallError):

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from langgraph.errors import GraphBubbleUp
 
-from aligngraph.errors import CallError
+from aligngraph.errors import CallError, StrayStopError
 
 CAUSE_CHARS = 500  # a provider's error can be a whole HTML page, and every checkpoint holds it
 Value = TypeVar("Value")
@@ -43,7 +43,7 @@ async def attempt(call: Awaitable[Value], timeout_s: float | None) -> Attempt[Va
     """
     try:
         async with asyncio.timeout(timeout_s):
-            return Attempt(await call, None)
+            return Attempt(await contain(call), None)
     except GraphBubbleUp:
         raise
     except TimeoutError as error:
@@ -53,6 +53,25 @@ async def attempt(call: Awaitable[Value], timeout_s: float | None) -> Attempt[Va
         return Attempt(None, describe_cause(error), error)
 
 
+async def contain(call: Awaitable[Value]) -> Value:
+    """Return the value of `call`. Whatever it raises stays below: what would end the program becomes an error.
+
+    Ctrl-C passes through, and so does the cancellation of this task, but not one that leaks from a task within.
+
+    Raises:
+        StrayStopError: in the place of SystemExit, a stray cancellation and their like.
+    """
+    task = asyncio.current_task()
+    try:
+        return await call
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        raise StrayStopError(f"stopped itself: {_name(error)}") from error
+
+
 def describe_cause(error: BaseException) -> str:
     """Return the error's class and own message in one line, with the error behind it where a client hides one.
 
@@ -60,9 +79,10 @@ def describe_cause(error: BaseException) -> str:
     """
     if isinstance(error, CallError):
         return _line(error)
-    root = error
-    while root.__cause__ is not None:
+    root, seen = error, {id(error)}
+    while root.__cause__ is not None and id(root.__cause__) not in seen:  # an error may be its own cause
         root = root.__cause__
+        seen.add(id(root))
     return _name(error) if root is error else f"{_name(error)} ({_name(root)})"
 
 

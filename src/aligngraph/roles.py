@@ -68,9 +68,9 @@ class Table(BaseModel):
 class Price(Table):
     """What a model costs, in money per million tokens; `cached` ones of the prompt cost as much as others by default."""
 
-    prompt: float = Field(ge=0)
-    completion: float = Field(ge=0)
-    cached: float | None = Field(default=None, ge=0)
+    prompt: float = Field(ge=0, le=1e9)
+    completion: float = Field(ge=0, le=1e9)
+    cached: float | None = Field(default=None, ge=0, le=1e9)
 
     def cost(self, counts: TokenCounts) -> float:
         """Return what a call with these tokens costs."""

@@ -113,6 +113,8 @@ class _File:
             raise TeamError(
                 f"{self.place}: between the lines of +++: {_finding(error, _Front.model_fields)}"
             ) from error
+        except (ValueError, RecursionError) as error:  # numbers too long, tables too deep
+            raise TeamError(f"{self.place}: between the lines of +++: not TOML that can be read: {error}") from error
 
     @property
     def turns(self) -> tuple[str, ...]:

@@ -165,12 +165,13 @@ class Team(Table):
         """
         try:
             table = tomllib.loads(text)
+            resolved = table if folder is None else _resolve_files(table, folder)
         except tomllib.TOMLDecodeError as error:
             raise TeamError(f"{source}: not TOML: {error}") from error
+        except (ValueError, RecursionError) as error:  # numbers too long, tables too deep
+            raise TeamError(f"{source}: not TOML that can be read: {error}") from error
         try:
-            return cls.model_validate(
-                table if folder is None else _resolve_files(table, folder), context=_strategy_folder(table, folder)
-            )
+            return cls.model_validate(resolved, context=_strategy_folder(table, folder))
         except ValidationError as error:
             raise TeamError(f"{source}: {'; '.join(map(_describe, error.errors()))}") from error
 

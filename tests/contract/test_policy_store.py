@@ -436,6 +436,15 @@ class TestCircuits:
         assert model == "m\ufffd\ufffd"
         assert circuit["cause"].replace("\0", "\ufffd") == "cut \ufffd\ufffd"
 
+    @pytest.mark.parametrize("stored", ["no JSON", "[" * 100_000, ""], ids=["words", "deep", "empty"])
+    async def test_a_row_that_cannot_be_read_hides_no_other_and_is_replaced(self, store, stored):
+        for model in ("a", "b"):
+            await store.calls.change_circuit(model, lambda _: {"failures": 2})
+        await store_text(store, "UPDATE circuits SET circuit = :stored WHERE model = 'a'", stored)
+        assert await store.calls.read_circuits() == {"a": {"unreadable": stored[:80]}, "b": {"failures": 2}}
+        await store.calls.change_circuit("a", lambda known: {"was": sorted(known)})
+        assert (await store.calls.read_circuits())["a"] == {"was": ["unreadable"]}
+
 
 PAID = {"calls": 1, "prompt_tokens": 7, "cost": 0.1 + 0.2}
 
@@ -443,6 +452,10 @@ PAID = {"calls": 1, "prompt_tokens": 7, "cost": 0.1 + 0.2}
 def reply(key="k", text="so it is", **changes):
     fields = {"run_id": "r1", "agent": "a", "model": "m", "sample": 0, "reply": {"text": text}, "usage": PAID}
     return Response(key, **{**fields, **changes})
+
+
+async def store_text(store, statement, stored):
+    await store._database.write(lambda connection: connection.execute(text(statement), {"stored": stored}))
 
 
 async def keep(store, response, keep_days=30):
@@ -501,6 +514,23 @@ class TestResponses:
         paid = await store.calls.read_unfinished("r1")
         assert sorted(usage["calls"] for usage in paid) == [2, 3, 5]
         assert await store.calls.read_unfinished("r3") == []
+
+    @pytest.mark.parametrize(
+        ("column", "stored"),
+        [
+            *(("reply", stored) for stored in ("no JSON", "[" * 100_000, "[]", "{}", '{"text": 3}')),
+            *(("usage", stored) for stored in ("no JSON", "7", '{"calls": "1"}', '{"calls": -1}', '{"cost": NaN}')),
+        ],
+        ids=lambda value: value[:20],
+    )
+    async def test_one_that_cannot_be_used_is_a_miss_and_makes_room_for_a_new_one(self, store, column, stored):
+        for sample in (0, 1):
+            await keep(store, reply(f"k{sample}", sample=sample))
+        await store_text(store, f"UPDATE responses SET {column} = :stored WHERE key = 'k0'", stored)  # noqa: S608
+        assert await find(store, "k0") is None
+        assert await store.calls.read_unfinished("r1") == [PAID]
+        await keep(store, reply("k0", "anew"))
+        assert (await find(store, "k0")).reply == {"text": "anew"}
 
     async def test_the_table_does_not_grow_for_ever(self, store):
         for number in range(20):

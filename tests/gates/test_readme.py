@@ -89,6 +89,18 @@ def test_every_example_runs(example, settings, tmp_path):
     assert done.stdout
 
 
+def test_the_example_of_many_tasks_shows_each_ranking(settings, tmp_path):
+    example = [sys.executable, ROOT / "examples" / "many_tasks.py"]
+    done = subprocess.run(example, check=True, capture_output=True, text=True, env=settings, cwd=tmp_path, timeout=60)
+    assert "  ranking [['42'], ['41']]" in done.stdout.splitlines()
+
+
+def test_extras_are_installed_from_a_clone():
+    pages = "".join([README, *DOCS.values()])
+    assert 'pip install ".[bench]"' in pages
+    assert re.findall(r"pip install \"?aligngraph\b", pages) == []
+
+
 def test_the_team_of_the_readme_is_valid():
     (text,) = blocks("toml")
     team = Team.parse(text, "README.md")

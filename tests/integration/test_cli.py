@@ -4,8 +4,10 @@ import json
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -353,6 +355,29 @@ def test_model_text_cannot_steer_the_terminal(run, scripted_team):
     assert done.returncode == 0, done.stderr
     assert "\\x1b[2J42" in done.stdout
     assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
+
+
+def test_an_error_cannot_steer_the_terminal(run, scripted_team):
+    """A provider writes the first, the second is what somebody gave as a path."""
+    team = scripted_team({"a": ["1"]}, rows=[])
+    (team.parent / "script.jsonl").write_text(json.dumps({"agent": "a", "error": "HTTP 402: \x1b[2Jpay\u202e"}))
+    for done in (run("ask", TASK, "--team", team), run("ask", TASK, "--team", "\x1b[2J.toml")):
+        assert done.returncode != 0
+        assert "\\x1b[2J" in done.stderr
+        assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
+
+
+def test_policy_show_survives_a_circuit_that_cannot_be_read(run, team, db):
+    assert run("ask", TASK, "--team", team).returncode == 0
+    with closing(sqlite3.connect(Path(db) / "policy.sqlite")) as store, store:
+        rows = [("words", "no JSON"), ("deep", "[" * 100_000), ("nested", "[" * 900 + "]" * 900)]
+        store.executemany("INSERT INTO circuits VALUES (?, ?, '2027')", rows)
+    done = run("policy", "show", "--json")
+    assert done.returncode == 0, done.stderr
+    known = {entry["model"]: entry for entry in json.loads(done.stdout)["models"]}
+    assert [(known[name]["state"], known[name]["cause"][:16]) for name, _ in rows] == [
+        ("closed", "counts as closed")
+    ] * 3
 
 
 def test_an_output_that_knows_only_ascii_gets_the_answer_all_the_same(run, scripted_team):

@@ -473,3 +473,17 @@ async def test_a_remote_graph_that_cannot_be_reached_is_its_agent_s_failure(team
         decision = await aask(TASK, team=team(*agents), db=db)
     assert (decision.status, decision.answer) == ("degraded", "42")
     assert decision.problems[0].startswith("far.0: ConnectError: ")
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), asyncio.CancelledError()])
+async def test_an_agent_that_would_end_the_program_fails_alone(ending, db):
+    async def stops(_messages):
+        raise ending
+
+    odd, sound = Agent.from_runnable(stops, name="odd"), Agent.from_runnable(lambda _: "Answer: 42", name="sound")
+    decision = await aask(
+        "How many?", team=Team(agents=[odd, sound], principal=Principal(ranker={"name": "human"})), db=db
+    )
+    assert (decision.status, decision.answer) == ("degraded", "42")
+    (problem,) = decision.problems
+    assert problem.startswith("odd.0: stopped itself: ")

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from aligngraph.errors import StrayStopError
 from aligngraph.isolation import attempt, describe_cause
 
 
@@ -69,3 +70,40 @@ def test_f51_the_error_behind_a_client_s_own_is_told():
 async def test_a_whole_page_as_an_error_is_cut_short(kind):
     ended = await attempt(raise_(kind("<html>" + "x" * 9000)), 1)
     assert len(ended.cause) < 600
+
+
+class Ending(BaseException):
+    """As some libraries end a program."""
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), Ending("over"), asyncio.CancelledError("a task within")])
+async def test_what_would_end_the_program_is_that_call_s_failure(ending):
+    async def call():
+        raise ending
+
+    ended = await attempt(call(), None)
+    assert ended.value is None
+    assert isinstance(ended.error, StrayStopError)
+    assert type(ending).__name__ in ended.cause
+
+
+async def test_a_cancelled_inner_task_is_that_call_s_failure_and_our_own_cancellation_is_none():
+    async def leak():
+        inner = asyncio.create_task(asyncio.Event().wait())
+        inner.cancel()
+        await inner
+
+    assert isinstance((await attempt(leak(), None)).error, StrayStopError)
+    ours = asyncio.create_task(attempt(asyncio.Event().wait(), None))
+    await asyncio.sleep(0)
+    ours.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ours
+
+
+def test_an_error_that_is_its_own_cause_is_described():
+    one, other = ValueError("one"), ValueError("other")
+    one.__cause__, other.__cause__ = other, one
+    assert describe_cause(one) == "ValueError: one (ValueError: other)"
+    one.__cause__ = one
+    assert describe_cause(one) == "ValueError: one"

@@ -126,6 +126,8 @@ def test_front_matter_may_be_empty_and_later_plus_signs_are_text(own):
         ("Draft.\n---\n", "mine.md: turn 2 of 2 is empty"),
         ('+++\nreply = "text"\nDraft.', "mine.md: begins with a line of +++, but no second one"),
         ("+++\nreply: text\n+++\nDraft.", "mine.md: between the lines of +++: not TOML"),
+        (f"+++\nreply = {'1' * 5_000}\n+++\nDraft.", "mine.md: between the lines of +++: not TOML that can be read: "),
+        (f"+++\nreply = {'[' * 5_000}\n+++\nDraft.", "mine.md: between the lines of +++: not TOML that can be read: "),
         ('+++\nreplies = "text"\n+++\nDraft.', "unknown key 'replies'; did you mean 'reply'?"),
         ('+++\nreply = "code"\n+++\nDraft.', "+++: reply = 'code': Input should be 'text' or 'program'"),
         ("+++\nexamples = 3\n+++\nDraft.", "+++: examples = 3: Input should be a valid string"),
@@ -348,7 +350,6 @@ def test_the_default_team_is_described_by_its_strategies_and_their_digests():
         ["plan_then_solve@6a5e4dc023e26f17"],
         ["direct@c3ae547c1875dbb9"],
     ]
-    assert described["allow_unsafe_programs"] is False
     assert json.loads(json.dumps(described)) == described
 
 

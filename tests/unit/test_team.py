@@ -76,6 +76,8 @@ def test_the_teams_in_the_package_are_valid(name):
     ("text", "finding"),
     [
         ("agents = [", "not TOML"),
+        ("seed = " + "1" * 5_000, "not TOML that can be read: "),
+        ("agents = " + "[" * 5_000, "not TOML that can be read: "),
         (PRINCIPAL, "agents: Field required"),
         ("agents = []\n" + PRINCIPAL, "no agents: a team needs at least one [[agents]] table"),
         (ONE_AGENT, "principal: Field required"),
@@ -120,6 +122,9 @@ def test_the_teams_in_the_package_are_valid(name):
         (ONE_AGENT + "timeout_s = 86401\n" + PRINCIPAL, "agents[0].timeout_s"),
         (ONE_AGENT + "samples = 1001\n" + PRINCIPAL, "agents[0].samples"),
         (ONE_AGENT + "price = { prompt = inf, completion = 1 }\n" + PRINCIPAL, "agents[0].price.prompt"),
+        (ONE_AGENT + "price = { prompt = 1.1e9, completion = 1 }\n" + PRINCIPAL, "agents[0].price.prompt"),
+        (ONE_AGENT + "price = { prompt = 1, completion = 1e308 }\n" + PRINCIPAL, "agents[0].price.completion"),
+        (ONE_AGENT + "price = { prompt = 1, completion = 1, cached = nan }\n" + PRINCIPAL, "agents[0].price.cached"),
         (
             ONE_AGENT + 'strategies = ["direct", "direct"]\n' + PRINCIPAL,
             "agents[0]: strategies must be unique: 'direct' occurs more than once",
@@ -141,6 +146,11 @@ def test_what_is_wrong_is_said_in_one_line_with_its_place(text, finding):
     assert message.startswith("team.toml: ")
     assert finding in message
     assert "\n" not in message
+
+
+def test_tables_too_deep_for_files_to_be_sought_in_them_are_refused(tmp_path):
+    with pytest.raises(TeamError, match=r"^team\.toml: not TOML that can be read: "):
+        Team.parse("a" + ".a" * 3_000 + " = 1", "team.toml", folder=tmp_path)
 
 
 def test_a_missing_file_and_one_that_is_not_text_are_named(tmp_path):

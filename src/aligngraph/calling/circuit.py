@@ -90,6 +90,10 @@ class Circuit:
         rest_s = min(2 * self.rest_s, settings.longest_rest_s)
         return replace(failed, opened_at=now, rest_s=rest_s, trial_at=None)
 
+    def resting_at_most(self, longest_rest_s: float) -> "Circuit":
+        """Return the circuit with a rest that is not longer, whoever began it with which settings."""
+        return replace(self, rest_s=min(self.rest_s, longest_rest_s))
+
     def as_json(self) -> dict[str, Any]:
         """Return the circuit in plain JSON types."""
         return asdict(self)

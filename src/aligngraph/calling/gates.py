@@ -3,11 +3,14 @@
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
+
+from typing_extensions import override
 
 Value = TypeVar("Value")
 
@@ -80,16 +83,69 @@ class Pace:
             return self._next_at
 
 
+class Turns(AbstractAsyncContextManager[None]):
+    """At most so many inside at once, from all event loops together; first come, first served.
+
+    asyncio's own semaphore belongs to one loop, and every thread that asks brings its own.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+        self._lock = threading.Lock()
+
+    @override
+    async def __aenter__(self) -> None:
+        place = (loop := asyncio.get_running_loop()), loop.create_future()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            self._waiting.append(place)
+        try:
+            await place[1]
+        except asyncio.CancelledError:
+            if not self._leave(place):  # its turn had come already, and is another's now
+                self._pass_on()
+            raise
+
+    @override
+    async def __aexit__(self, *_raised: object) -> None:
+        self._pass_on()
+
+    def _leave(self, place: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]) -> bool:
+        """Return whether it still waited."""
+        with self._lock:
+            if place not in self._waiting:
+                return False
+            self._waiting.remove(place)
+            return True
+
+    def _pass_on(self) -> None:
+        with self._lock:
+            while self._waiting:
+                loop, turn = self._waiting.popleft()
+                with suppress(RuntimeError):  # its loop has been closed
+                    loop.call_soon_threadsafe(_begin, turn)
+                    return
+            self._free += 1
+
+
+def _begin(turn: "asyncio.Future[None]") -> None:
+    if not turn.done():
+        turn.set_result(None)
+
+
 class Gates:
     """The turns and the pace of one model; None is no limit."""
 
     def __init__(self, most_at_once: int | None, requests_per_minute: float | None) -> None:
-        self._turns = None if most_at_once is None else PerLoop(lambda: asyncio.Semaphore(most_at_once))
+        self._turns = None if most_at_once is None else Turns(most_at_once)
         self.pace = None if requests_per_minute is None else Pace(requests_per_minute)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return what is entered when it is a call's turn."""
-        return nullcontext() if self._turns is None else self._turns.get()
+        return nullcontext() if self._turns is None else self._turns
 
 
 _GATES: dict[tuple[str, int | None, float | None], Gates] = {}

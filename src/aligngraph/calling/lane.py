@@ -71,7 +71,7 @@ class Lane:
             read_at: on the monotonic clock, before the reading began.
         """
         if self._changed_at < read_at:
-            self.known = circuit
+            self.known = self._limited(circuit)
 
     async def admit(self, records: CircuitRecords) -> float | None:
         """Return where the model may be asked: when this call went as the trial, None where it is none.
@@ -111,10 +111,13 @@ class Lane:
 
     async def _change(self, records: CircuitRecords, change: Change) -> None:
         try:
-            self.known = await records(self.model, change)
+            self.known = await records(self.model, lambda circuit: change(self._limited(circuit)))
         except StoreError:  # no paid reply is lost for want of a record
             self.known = change(self.known)
         self._changed_at = time.monotonic()
+
+    def _limited(self, circuit: Circuit) -> Circuit:
+        return circuit.resting_at_most(self.settings.longest_rest_s)
 
     def _why_resting(self) -> str:
         return f"not asked, since it failed {self.known.failures} times in a row; the last cause: {self.known.cause}"

@@ -139,9 +139,13 @@ def _estimate(text: str) -> int:
 
 
 def _longest_completion(parameters: dict[str, Any]) -> int:
-    limits = [parameters[name] for name in COMPLETION_LIMITS if isinstance(parameters.get(name), int)]
-    choices = parameters.get("n")
-    return (limits[0] if limits else COMPLETION_TOKENS) * (choices if isinstance(choices, int) else 1)
+    limits = (_positive(parameters.get(name)) for name in COMPLETION_LIMITS)
+    return next(filter(None, limits), COMPLETION_TOKENS) * (_positive(parameters.get("n")) or 1)
+
+
+def _positive(number: object) -> int | None:
+    """Return `number` where it limits something; providers take -1 for no limit."""
+    return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else None
 
 
 def _counted(response: LLMResult) -> TokenCounts | None:

@@ -286,5 +286,7 @@ def main() -> None:
     try:
         app()
     except AlignGraphError as error:
-        print(f"aligngraph: {error}", file=sys.stderr)
+        from aligngraph.cli.rendering import visible
+
+        print(f"aligngraph: {visible(str(error))}", file=sys.stderr)
         sys.exit(error.exit_status)

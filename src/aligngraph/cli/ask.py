@@ -46,7 +46,7 @@ def answer(question: Question, *, team: str | None, db: str | None, as_json: boo
         return conclude(asked, f"repeat the command with --run {run_id}", as_json=as_json)
     except ReviewPendingError as error:
         options = [word for name, value in (("--team", team), ("--db", db)) if value for word in (name, value)]
-        print(f"aligngraph: {error} {shlex.join(options)}".rstrip(), file=sys.stderr)
+        print(visible(f"aligngraph: {error} {shlex.join(options)}".rstrip()), file=sys.stderr)
         return error.exit_status
 
 
@@ -66,7 +66,7 @@ def conclude(asked: Coroutine[Any, Any, Decision], way_on: str, *, as_json: bool
     try:
         decision = asyncio.run(asked)
     except DelegationFailedError as error:
-        print(f"aligngraph: {error}", file=sys.stderr)
+        print(f"aligngraph: {visible(str(error))}", file=sys.stderr)
         _print(Decision.model_validate(error.decision), as_json=as_json)
         return error.exit_status
     except (KeyboardInterrupt, RunCancelledError) as error:

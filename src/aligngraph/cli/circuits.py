@@ -46,7 +46,7 @@ def print_circuits(entries: list[dict[str, Any]], screen: Console) -> None:
 def _describe(model: str, row: Mapping[str, Any], now: float) -> dict[str, Any] | None:
     try:
         circuit = Circuit.from_json(row)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return _entry(model, Circuit(), now, f"counts as closed: {error}")
     if circuit == Circuit():
         return None

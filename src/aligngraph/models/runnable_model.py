@@ -7,6 +7,8 @@ around it has are not its own either.
 """
 
 import asyncio
+import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,7 +57,7 @@ class RunnableModel:
             hint = ": compile() it first" if hasattr(thing, "compile") else ""
             allowed = "a Runnable, a compiled graph, a RemoteGraph or a function"
             raise ModelError(f"agent {agent!r}: got {_kind(thing)}{hint}; an agent of your own is {allowed}")
-        model = cls(thing if isinstance(thing, Runnable) else RunnableLambda(thing), agent, give, take)
+        model = cls(thing if isinstance(thing, Runnable) else RunnableLambda(_contained(thing)), agent, give, take)
         if getattr(model.graph, "checkpointer", None) is True:
             raise ModelError(
                 f"agent {agent!r}: its samples share no memory: compile its graph without checkpointer=True"
@@ -90,11 +92,13 @@ class RunnableModel:
         from langchain_core.runnables.config import set_config_context  # noqa: PLC0415 - as above
         from langgraph.errors import GraphBubbleUp  # noqa: PLC0415
 
+        from aligngraph.isolation import contain  # noqa: PLC0415 - it loads LangGraph
+
         shown = [_identified(message) for message in messages]
         running = self.runnable.ainvoke(self._input(shown), self._own(config))
         with set_config_context({}) as context:  # else it is merged with that of the node around
             try:
-                returned = await asyncio.create_task(running, context=context)
+                returned = await asyncio.create_task(contain(running), context=context)
             except GraphBubbleUp as interruption:
                 raise StrangeReplyError(_INTERRUPTED) from interruption
         return _read_reply(self.take(returned) if self.take else returned, {message.id for message in shown})
@@ -113,6 +117,20 @@ class RunnableModel:
         thread = {} if isinstance(self.graph, RemoteGraph) else {"thread_id": str(uuid4())}
         own: RunnableConfig = {**inherited, "configurable": thread}  # type: ignore[typeddict-item]
         return own
+
+
+def _contained(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function; LangChain gives an async one a task of its own, from which SystemExit would end the loop."""
+    if not inspect.iscoroutinefunction(function):
+        return function
+
+    @functools.wraps(function)
+    async def contained(*arguments: object, **settings: object) -> object:
+        from aligngraph.isolation import contain  # noqa: PLC0415 - it loads LangGraph
+
+        return await contain(function(*arguments, **settings))
+
+    return contained
 
 
 def _unbound(runnable: "Runnable[Any, Any]") -> "Runnable[Any, Any]":

@@ -1,12 +1,11 @@
 """The program in a model's reply."""
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import dedent
 
-_FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^\s`]*)[^`]*")
+_FEWEST_TICKS = 3  # of a fence, as Markdown has it
 _LANGUAGES = {"python", "python3", "py"}
 _MOST_CHARS = 20_000  # of a text that is parsed to see whether it is a program: parsing takes time
 
@@ -35,16 +34,27 @@ def extract_program(reply: str) -> str | None:
 def _find_blocks(reply: str) -> Iterator[_Block]:
     fence, language, lines = "", "", list[str]()
     for line in reply.splitlines():
-        match = _FENCE.fullmatch(line)
-        if not fence and match:
-            fence, language, lines = match[1], match[2].lower(), []
-        elif fence and match and not match[2] and len(match[1]) >= len(fence):
+        ticks, word = _read_fence(line)
+        if not fence and ticks:
+            fence, language, lines = ticks, word.lower(), []
+        elif fence and ticks and not word and len(ticks) >= len(fence):
             yield _Block(language, dedent("\n".join(lines)))
             fence = ""
         elif fence:
             lines.append(line)
     if fence:
         yield _Block(language, dedent("\n".join(lines)))
+
+
+def _read_fence(line: str) -> tuple[str, str]:
+    """Return the backticks of a line that is a fence, and the word right after them; both empty for another line."""
+    fence = line.lstrip(" \t")
+    after = fence.lstrip("`")
+    ticks = fence[: len(fence) - len(after)]
+    if len(ticks) < _FEWEST_TICKS or "`" in after:
+        return "", ""
+    after = after.lstrip(" \t")
+    return ticks, "" if after[:1].isspace() else "".join(after.split(maxsplit=1)[:1])
 
 
 def _is_program(text: str) -> bool:

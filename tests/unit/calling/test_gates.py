@@ -4,10 +4,11 @@ import asyncio
 import gc
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aligngraph.calling.gates import Gates, Pace, PerLoop, gates_of
+from aligngraph.calling.gates import Gates, Pace, PerLoop, Turns, gates_of
 
 
 @pytest.fixture
@@ -111,3 +112,52 @@ class TestTheProcess:
     @pytest.mark.parametrize("other", [("another", 2, 60.0), ("a model", 3, 60.0), ("a model", 2, None)])
     def test_another_model_or_limit_other_gates(self, other):
         assert gates_of(*other) is not gates_of("a model", 2, 60.0)
+
+
+class TestTurnsOfManyLoops:
+    def test_threads_with_loops_of_their_own_share_them(self):
+        turns, inside, most = Turns(2), [], []
+
+        async def work(number):
+            async with turns:
+                inside.append(number)
+                most.append(len(inside))
+                await asyncio.sleep(0.005)
+                inside.remove(number)
+
+        async def work_in_parallel(first):
+            await asyncio.gather(*(work(first + number) for number in range(5)))
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda first: asyncio.run(work_in_parallel(first)), (0, 10, 20, 30)))
+        assert max(most) == 2
+        assert len(most) == 20
+
+    async def test_who_leaves_the_queue_takes_nobody_s_turn(self):
+        turns = Turns(1)
+
+        async def enter():
+            async with turns:
+                return True
+
+        async with turns:
+            left, waits = asyncio.create_task(enter()), asyncio.create_task(enter())
+            await asyncio.sleep(0)
+            left.cancel()
+        assert await waits
+        assert await asyncio.gather(left, return_exceptions=True)
+        assert await enter()
+
+    async def test_a_turn_that_comes_to_one_who_is_cancelled_is_passed_on(self):
+        turns = Turns(1)
+
+        async def enter():
+            async with turns:
+                return True
+
+        async with turns:
+            gone, waits = asyncio.create_task(enter()), asyncio.create_task(enter())
+            await asyncio.sleep(0)
+        gone.cancel()  # its turn has been given, and it has not run yet
+        assert await waits
+        assert await enter()

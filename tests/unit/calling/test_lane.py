@@ -59,7 +59,7 @@ class TestTurns:
     async def test_no_more_than_the_limit_go_at_once(self, limit, most):
         assert await self.most_at_once(Lane("m", SETTINGS, most_at_once=limit)) == most
 
-    def test_two_event_loops_do_not_take_away_each_other_s_turns(self):
+    def test_two_event_loops_share_the_turns(self):
         async def enter():
             await lane.turn().__aenter__()
 
@@ -70,9 +70,10 @@ class TestTurns:
         lane = Lane("of two loops", SETTINGS, most_at_once=1)
         with asyncio.Runner() as one, asyncio.Runner() as other:
             one.run(enter())
+            other.run(must_wait())
+            one.run(lane.turn().__aexit__(None, None, None))
             other.run(enter())
             one.run(must_wait())
-            other.run(must_wait())
 
     def test_a_lane_outlives_its_event_loop(self):
         lane = Lane("m", SETTINGS, most_at_once=2, requests_per_minute=60_000)
@@ -221,6 +222,21 @@ class TestKnownFromElsewhere:
         await open_it(lane, records)
         lane.learn(Circuit(), time.monotonic())
         assert await lane.admit(records) is None
+
+    @pytest.mark.parametrize("read", [True, False])
+    async def test_no_rest_is_longer_than_its_own_settings_allow(self, lane, records, clock, read):
+        """The row was written with other settings, or by somebody else, and would rest for thirty million years."""
+        records.circuits["m"] = stored = Circuit(failures=2, opened_at=NOW_S, rest_s=9e14, cause="503")
+        if read:
+            lane.learn(stored, time.monotonic())
+            assert lane.known.trial_due_at == NOW_S + SETTINGS.longest_rest_s
+        else:
+            await lane.note_nothing(records, NOW_S)
+        clock.now_s += SETTINGS.longest_rest_s - 1
+        with pytest.raises(ModelRestingError):
+            await lane.admit(records)
+        clock.now_s += 1
+        assert await lane.admit(records) == clock.now_s
 
 
 class TestWithoutRecords:

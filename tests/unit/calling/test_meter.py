@@ -174,6 +174,9 @@ class TestWhatIsSetAside:
             ({"max_tokens": None}, COMPLETION_TOKENS),
             ({"max_tokens": 100, "n": 4}, 400),
             ({"max_tokens": None, "n": 2}, 2 * COMPLETION_TOKENS),
+            ({"max_tokens": -1}, COMPLETION_TOKENS),
+            ({"max_tokens": 0}, COMPLETION_TOKENS),
+            ({"max_tokens": 100, "n": -4}, 100),
         ],
     )
     async def test_the_prompt_s_estimate_and_the_longest_completion_of_each_choice(self, settings, completion):
@@ -186,6 +189,15 @@ class TestWhatIsSetAside:
         ledger = Ledger(Caps(tokens=50))
         await ask(Meter(ledger), MeteredModel(max_tokens=None).ainvoke(PROMPT, max_tokens=20))
         assert ledger.spent.tokens == 15
+
+    @pytest.mark.parametrize(
+        "sent", [{"max_tokens": True}, {"n": True}, {"max_completion_tokens": -1, "num_predict": 7}]
+    )
+    async def test_a_bool_is_no_number_and_minus_one_no_limit(self, sent):
+        limit = sent.get("num_predict", COMPLETION_TOKENS)
+        ledger = Ledger(Caps(tokens=estimate_tokens(PROMPT) + limit - 1))
+        with pytest.raises(BudgetSpentError, match="0 of its"):
+            await ask(Meter(ledger), MeteredModel(max_tokens=None).ainvoke(PROMPT, **{"max_tokens": None} | sent))
 
 
 class TestManners:

@@ -5,6 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from sqlalchemy import text
 
 from aligngraph import Team
 from aligngraph.calling.circuit import Circuit
@@ -113,6 +114,22 @@ async def test_circuits_of_other_processes_are_taken_over_and_nonsense_is_told(l
         await store.calls.change_circuit(model.place, lambda _: Circuit().as_json())
         await lanes.learn_circuits(store)
     assert lanes.lane_of(model).known == Circuit()
+
+
+@pytest.mark.parametrize("stored", ["no JSON", "[" * 100_000, "[" * 900 + "]" * 900], ids=["words", "deeper", "deep"])
+async def test_a_row_that_cannot_be_read_is_told_and_hides_no_other(lanes, stored):
+    model = lanes.team.agents[0].model
+    resting = Circuit(failures=5, opened_at=time.time(), rest_s=60.0, cause="503")
+    async with lanes.open_store() as store:
+        for name in ("other", model.place):
+            await store.calls.change_circuit(name, lambda _: resting.as_json())
+        spoil = text("UPDATE circuits SET circuit = :stored WHERE model = 'other'")
+        await store._database.write(lambda connection: connection.execute(spoil, {"stored": stored}))
+        [problem] = await lanes.learn_circuits(store)
+        assert problem.startswith("the circuit of 'other' counts as closed: ")
+        assert lanes.lane_of(model).known == resting
+        assert await _change_circuit(lanes, "other", lambda known: known) == Circuit()
+        assert await lanes.learn_circuits(store) == []
 
 
 async def test_a_circuit_that_opens_while_the_stored_ones_are_read_stays_open(lanes):

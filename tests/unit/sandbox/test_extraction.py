@@ -81,3 +81,11 @@ def test_hostile_replies_are_read_in_no_time_and_do_no_harm(text):
     start = time.process_time()
     extract_program(text)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "line", ["```" + "a" * 1_000_000 + "`", "```" + "a " * 500_000 + "`", " " * 1_000_000 + "```a`"]
+)
+def test_a_fence_that_a_backtick_spoils_after_a_megabyte_is_none(line):
+    """Told only by coming to an end: in time that grows with the square of its length, it would take hours."""
+    assert extract_program(f"{line}\n```python\n{PROGRAM}\n```") == PROGRAM
