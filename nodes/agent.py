@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from aligngraph.context import DelegationContext
-from aligngraph.nodes.lines import acknowledge_stored, open_ledger
+from aligngraph.nodes.lines import take_up
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.sample import Draw, Sampler
 from aligngraph.nodes.schedule import candidate_id, place_samples
@@ -34,10 +34,8 @@ async def propose_candidates(
     """Return this round's candidates of one agent; those that an interrupted run already holds are not asked for again."""
     run_id, round_ = state["run"]["run_id"], state["round"]
     async with resources.open_store() as store:
-        if not resources.has_ledger(run_id):  # this process took up what another began
-            await resources.learn_circuits(store)
         known = {candidate.candidate_id: candidate for candidate in await store.read_candidates(run_id)}
-        await acknowledge_stored(known.values(), state, resources, store)
+        await take_up([candidate.usage for candidate in known.values()], state, resources, store)
         sampler = Sampler(agent, resources, state, config, store, _deadline(state, agent, resources))
 
         async def draw_once(draw: Draw) -> Candidate:
@@ -60,7 +58,8 @@ def _deadline(state: DelegationState, agent: Agent, resources: Resources) -> flo
     """Return when the agent's calls of this round must have ended, all waves of it together; None for any time."""
     if agent.total_timeout_s is None:
         return None
-    return open_ledger(state, resources).deadline_of((agent.name, state["round"]), agent.total_timeout_s)
+    ledger = resources.ledger_of(state["run"]["run_id"])
+    return ledger.deadline_of((agent.name, state["round"]), agent.total_timeout_s)
 
 
 async def _gather(draws: Iterable[Coroutine[Any, Any, Candidate]]) -> list[Candidate]:

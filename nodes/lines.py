@@ -7,7 +7,6 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from aligngraph.calling.budget import Ledger
 from aligngraph.calling.circuit import Circuit
 from aligngraph.calling.lane import Change
 from aligngraph.calling.line import Line
@@ -18,7 +17,7 @@ from aligngraph.models import RunnableModel, model_label
 from aligngraph.models.pricing import listed_price
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import as_spending
-from aligngraph.persistence import Candidate, PolicyStore
+from aligngraph.persistence import PolicyStore
 from aligngraph.ranking.specs import models_needed
 from aligngraph.roles import Model, Price
 from aligngraph.state import DelegationState
@@ -66,7 +65,7 @@ async def connect(call: Call, state: DelegationState, resources: Resources) -> A
     line = Line(
         lane=resources.lane_of(call.model),
         records=partial(_change_circuit, resources),
-        ledger=open_ledger(state, resources),
+        ledger=resources.ledger_of(state["run"]["run_id"]),
         timeout_s=call.timeout_s,
         retry=_ONCE if isinstance(call.model, RunnableModel) else resources.team.retry,
         seed=call.seed,
@@ -76,24 +75,22 @@ async def connect(call: Call, state: DelegationState, resources: Resources) -> A
     return Attempt(Connection(opened.value, line), None)
 
 
-def open_ledger(state: DelegationState, resources: Resources) -> Ledger:
-    """Return the ledger of the run, which knows of all that the state says was spent."""
-    return _acknowledge([candidate["usage"] for candidate in state["candidates"]], state, resources)
-
-
-async def acknowledge_stored(
-    known: Iterable[Candidate], state: DelegationState, resources: Resources, store: PolicyStore
+async def take_up(
+    spent: Iterable[Mapping[str, Any]], state: DelegationState, resources: Resources, store: PolicyStore
 ) -> None:
-    """Let the run's ledger know of all that is stored: some an interrupted process paid for, and no checkpoint tells."""
+    """Let this process know what the run has spent and which models rest, in case that another one began the run.
+
+    Args:
+        spent: usages of the candidates, those that no checkpoint tells of included.
+        state: of the run.
+        resources: which keep the run's ledger.
+        store: where circuits last, and replies that the run paid for.
+    """
     run_id = state["run"]["run_id"]
+    if not resources.has_ledger(run_id):
+        await resources.learn_circuits(store)
     kept = await store.calls.read_unfinished(run_id) if resources.team.cache.responses else []
-    _acknowledge([*(candidate.usage for candidate in known), *kept], state, resources)
-
-
-def _acknowledge(spent: Iterable[Mapping[str, Any]], state: DelegationState, resources: Resources) -> Ledger:
-    ledger = resources.ledger_of(state["run"]["run_id"])
-    ledger.acknowledge(*map(as_spending, [*spent, state["principal_usage"]]))
-    return ledger
+    resources.ledger_of(run_id).acknowledge(*map(as_spending, [*spent, *kept, state["principal_usage"]]))
 
 
 def price_of(model: Model, price: Price | None) -> PriceOf | None:

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from aligngraph.context import DelegationContext
 from aligngraph.nodes.distinct import distinct_answers
 from aligngraph.nodes.judging import Case, Ranked, ask_principal
+from aligngraph.nodes.lines import take_up
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.spending import add_usage
 from aligngraph.nodes.text_judge import merge_texts
@@ -62,6 +63,7 @@ async def _recall(state: DelegationState, found: list[AnswerState], store: Polic
 async def _judge(
     state: DelegationState, found: list[AnswerState], store: PolicyStore, config: RunnableConfig, resources: Resources
 ) -> _Verdict:
+    await take_up([candidate["usage"] for candidate in state["candidates"]], state, resources, store)
     texts = await store.read_texts(state["run"]["run_id"])
     merged = await merge_texts(state, found, resources, config)
     verdict = _Verdict(found=found, answers=merged.answers, ranking=None, usage=merged.usage, problems=merged.problems)

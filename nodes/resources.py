@@ -67,9 +67,8 @@ class Resources:
         """Return what all calls of `model` share, whoever makes them."""
         name = _account_of(model)
         if name not in self._lanes:
-            same = [
-                one for one in _specs_of(self.team) if one.account == name
-            ]  # one table may have a limit, another none
+            # A team may name one model in several tables; the narrowest limit is everybody's.
+            same = [one for one in _specs_of(self.team) if one.account == name]
             self._lanes[name] = Lane(
                 name,
                 self.team.circuit,

@@ -1,7 +1,8 @@
 """settle: between the waves of a round, whether enough has been asked to leave the rest."""
 
+from collections import Counter
 from collections.abc import Iterable
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 from langgraph.types import Command
 
@@ -53,12 +54,14 @@ async def _stop(state: DelegationState, team: Team) -> Stop | None:
     if not answers or (undecided and len(answers) > 1):  # a model may yet find that two texts are one answer
         return None
     votes = count_votes(answers, state["candidates"])
-    arms = list(dict.fromkeys(place.arm for place in place_samples(team, 1)))
+    places = place_samples(team, 1)
+    arms = list(dict.fromkeys(place.arm for place in places))
     rows = dict(zip(votes.arms, votes.counts, strict=True))
-    waiting = [identifier for wave in state["waiting"] for identifier in wave]
+    waiting = set(chain.from_iterable(state["waiting"]))
+    remaining = Counter(place.arm for place in places if place.candidate_id in waiting)
     return early_stop(
         [rows.get(arm, (0,) * len(answers)) for arm in arms],
-        [sum(place.candidate_id in waiting for place in place_samples(team, 1) if place.arm == arm) for arm in arms],
+        [remaining[arm] for arm in arms],
         read_competence(state["learned"], arms),
         smoothing=team.game.smoothing,
         threshold=team.budget.threshold,

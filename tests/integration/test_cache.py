@@ -75,6 +75,21 @@ class TestARunThatWasStopped:
         assert resumed.usage.agents["a"].calls == 3
         assert heard.count("a") == 3, "kept replies are not asked for again"
 
+    @pytest.mark.parametrize("moment", [1, 2, 3])
+    async def test_it_counts_what_all_samples_paid_for_before(self, scripted_team, tmp_path, stop_at, heard, moment):
+        keys = {"a": TALKATIVE, "b": PRICE}
+        team = scripted_team({"a": ["42", "43"], "b": ["41"]}, order=["42", "43", "41"], sections=CACHED, agent_keys=keys)  # fmt: skip
+        whole = await ask(team, str(tmp_path / "whole"))
+        heard.clear()
+        go_on = stop_at(PolicyStore, "record_candidate", moment)
+        with pytest.raises(StoreError, match="the process ends here"):
+            await ask(team, str(tmp_path / "parts"))
+        go_on()
+        resumed = await ask(team, str(tmp_path / "parts"))
+        assert without_names(resumed) == without_names(whole)
+        assert resumed.usage.agents["a"].calls == 6
+        assert heard.count("a") <= 8, "only calls that were under way are made again"
+
     async def test_a_cap_counts_it_too(self, scripted_team, db, stop_at, heard):
         sections = CACHED + "[budget]\ncalls = 7\n"
         team = scripted_team({"a": ["42", "43", "44"]}, order=["42", "43", "44"], sections=sections, agent_keys={"a": TALKATIVE})  # fmt: skip

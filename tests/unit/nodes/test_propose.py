@@ -1,10 +1,12 @@
 """What several samples of one agent share: their time, their round, and the store that fails them."""
 
 import asyncio
+import time
 
 import pytest
 
 from aligngraph import Team, open_session
+from aligngraph.calling.circuit import Circuit
 from aligngraph.errors import DelegationFailedError, StoreError
 from aligngraph.persistence import PolicyStore
 
@@ -12,7 +14,7 @@ TASK = "How many?"
 
 
 async def ask(team, db, **arguments):
-    async with open_session(Team.load(team), db=db) as session:
+    async with open_session(team, db=db) as session:
         return await session.ask(TASK, **{"options": {"seed": 7}, **arguments})
 
 
@@ -97,3 +99,22 @@ def test_a_run_may_go_on_with_a_larger_budget_and_other_retries(scripted_team):
     assert Team.load(scripted_team({"a": ["42"]}, sections=limits)).describe() == plain
     waves = Team.load(scripted_team({"a": ["42"]}, sections='[budget]\nstop = "settled"\n')).describe()
     assert waves != plain
+
+
+async def test_a_principal_that_rests_is_not_asked_by_the_process_that_takes_the_run_up(scripted_team, db, monkeypatch):
+    team = Team.load(scripted_team({"a": ["42"], "b": ["41", "42"]}, order=["42", "41"]))
+    resting = Circuit(failures=9, opened_at=time.time(), rest_s=3600.0, cause="it is down")
+    record = PolicyStore.record_ranking
+
+    async def stop(*_arguments):
+        raise StoreError("the process ends here")
+
+    async with open_session(team, db=db) as session:
+        monkeypatch.setattr(PolicyStore, "record_ranking", stop)
+        with pytest.raises(StoreError):
+            await session.ask(TASK, options={"seed": 7}, run_id="mine")
+        monkeypatch.setattr(PolicyStore, "record_ranking", record)
+        await session.store.calls.change_circuit(team.principal.model.account, lambda _: resting.as_json())
+    decision = await ask(team, db, run_id="mine")
+    assert decision.ranking is None or not decision.ranking.order
+    assert any("not asked" in problem for problem in decision.problems)
