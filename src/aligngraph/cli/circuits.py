@@ -30,7 +30,7 @@ def print_circuits(entries: list[dict[str, Any]], screen: Console) -> None:
         return
     table = Table(title="models that failed of late", title_justify="left")
     for heading in ("model", "circuit", "failures in a row", "rests until", "last cause"):
-        table.add_column(heading, justify="right" if heading == "failures in a row" else "left")
+        table.add_column(heading, justify="right" if heading == "failures in a row" else "left", overflow="fold")
     for entry in entries:
         cells = (
             entry["model"],

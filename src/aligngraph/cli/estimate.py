@@ -48,9 +48,9 @@ def _plan(found: Estimate) -> Table:
     expected = "expected or less" if found.at_most else "expected"
     table = Table(title=f"{rounds}; {expected} (at most)", title_justify="left")
     for heading in ("who", "how", "model"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for heading in HEADINGS:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")  # a figure without its end is another figure
     for line in found.lines:
         who = map(shown, (line.role, line.method, line.model))
         table.add_row(*who, *_cells(line.expected, line.most))
