@@ -165,15 +165,40 @@ def play(
     Raises:
         ValueError: a shape or value is not as above; the message says what was got and what is allowed.
     """
-    start = simplex_rows("initial", initial)
-    if not start.all():
-        raise ValueError(f"initial: got a 0 in shape {start.shape}, allowed are entries > 0, as smoothing makes them")
-    preferred = preference_matrix(preference, answers=start.shape[1])
+    start, preferred = _opening(initial, preference)
     held = non_negative_number("anchor", anchor)
-    stop = _Stop(_whole_steps(max_steps), non_negative_number("tolerance", tolerance))
-    course = _run(start, preferred, _schedule(step_size), held, stop)
+    course = _run(start, preferred, _schedule(step_size), held, _stop(max_steps, tolerance))
     constant = None if callable(step_size) else float(step_size)
     return _outcome(start, preferred, course, held, constant)
+
+
+def trace(
+    initial: npt.ArrayLike,
+    preference: npt.ArrayLike,
+    *,
+    step_size: float | Schedule = 1.0,
+    anchor: float = DEFAULT_ANCHOR,
+    max_steps: int = 200,
+    tolerance: float = 1e-8,
+) -> FloatArray:
+    """Return the policies of every step of the game that `play` plays, `[T + 1, N, K]`: the initial ones first.
+
+    Args:
+        initial: as for `play`.
+        preference: as for `play`.
+        step_size: as for `play`.
+        anchor: as for `play`.
+        max_steps: as for `play`.
+        tolerance: as for `play`.
+
+    Raises:
+        ValueError: a shape or value is not as above.
+    """
+    start, preferred = _opening(initial, preference)
+    held = non_negative_number("anchor", anchor)
+    policies = [start]
+    _run(start, preferred, _schedule(step_size), held, _stop(max_steps, tolerance), policies)
+    return np.stack(policies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +216,15 @@ class _Course:
     settled: bool
 
 
-def _run(start: FloatArray, preference: FloatArray, step_size: Schedule, anchor: float, stop: _Stop) -> _Course:
+def _run(
+    start: FloatArray,
+    preference: FloatArray,
+    step_size: Schedule,
+    anchor: float,
+    stop: _Stop,
+    policies: list[FloatArray] | None = None,
+) -> _Course:
+    """Return the course of the game, and add the policies after each step to `policies`."""
     log_start, policy = np.log(start), start
     tilt, answer_totals, earned = np.zeros_like(start), np.zeros_like(start), np.zeros(len(start))
     step, settled = 0, False
@@ -202,6 +235,8 @@ def _run(start: FloatArray, preference: FloatArray, step_size: Schedule, anchor:
         earned += np.vecdot(policy, current)
         tilt = mirror_step(tilt, current, step_size=step_size(step), anchor=anchor)
         last, policy = policy, tilted(log_start, tilt)
+        if policies is not None:
+            policies.append(policy)
         settled = stop.tolerance > 0 and bool(np.abs(policy - last).max() < stop.tolerance)
     return _Course(policy, answer_totals, earned, step, settled)
 
@@ -234,7 +269,14 @@ def _schedule(step_size: float | Schedule) -> Schedule:
     return lambda step: positive_number(f"step_size({step})", step_size(step))
 
 
-def _whole_steps(max_steps: int) -> int:
+def _opening(initial: npt.ArrayLike, preference: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    start = simplex_rows("initial", initial)
+    if not start.all():
+        raise ValueError(f"initial: got a 0 in shape {start.shape}, allowed are entries > 0, as smoothing makes them")
+    return start, preference_matrix(preference, answers=start.shape[1])
+
+
+def _stop(max_steps: int, tolerance: float) -> _Stop:
     if max_steps < 1:
         raise ValueError(f"max_steps: got {max_steps!r}, allowed is an integer >= 1")
-    return max_steps
+    return _Stop(max_steps, non_negative_number("tolerance", tolerance))
