@@ -10,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, Select, Table, Text, exists, sele
 
 from aligngraph.persistence.database import Database
 from aligngraph.persistence.records import Response, days_ago, utc_now
+from aligngraph.persistence.sealing import unseal
 from aligngraph.persistence.tables import CANDIDATES, CIRCUITS, RESPONSES, RUNS, Json
 
 CircuitRow = Mapping[str, Any]
@@ -111,7 +112,7 @@ def _select_unread(table: Table) -> Select[Any]:
 def _read(text: Any) -> Any:  # noqa: ANN401 - a database may hold anything
     """Return the JSON value, or an object that shows the beginning of what is none or is nested too deep."""
     try:
-        return json.loads(text)
+        return json.loads(unseal(text) if isinstance(text, str) else text)
     except (ValueError, RecursionError):
         return {"unreadable": str(text)[:_SHOWN_CHARS]}
 

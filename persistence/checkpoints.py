@@ -20,14 +20,21 @@ if TYPE_CHECKING:  # half a second, which commands that need no checkpoints do n
 
 
 @asynccontextmanager
-async def open_checkpointer(location: Location) -> AsyncIterator["BaseCheckpointSaver[str]"]:
+async def open_checkpointer(
+    location: Location, *, keeps: bool = True, seals: bool = False
+) -> AsyncIterator["BaseCheckpointSaver[str]"]:
     """Yield the checkpointer at `location`, set up; open one for the whole process.
 
+    Args:
+        location: where checkpoints are kept.
+        keeps: whether they are; else they are in memory and end with it.
+        seals: whether they are encrypted, with the key that the policy store uses.
+
     Raises:
-        StoreError: it cannot be read or written, or is not ours.
-        MissingExtraError: a PostgreSQL URL without psycopg installed.
+        StoreError: it cannot be read or written, or is not ours; or there is no key.
+        MissingExtraError: a PostgreSQL URL without psycopg installed, or encryption without pycryptodome.
     """
-    opener = await asyncio.to_thread(_find_opener, location)  # importing reads files
+    opener = await asyncio.to_thread(_find_opener, location, keeps=keeps, seals=seals)  # importing reads files
     async with opener() as saver:
         yield saver
 
@@ -42,13 +49,17 @@ async def prune_checkpoints(saver: "BaseCheckpointSaver[str]", thread_id: str) -
     await saver.aprune([thread_id], strategy="keep_latest")
 
 
-def _find_opener(location: Location) -> "Opener":
+def _find_opener(location: Location, *, keeps: bool, seals: bool) -> "Opener":
     address = location.checkpoints
+    if not keeps:
+        from aligngraph.persistence.memory_checkpoints import open_memory_saver  # noqa: PLC0415 - see TYPE_CHECKING
+
+        return open_memory_saver
     if isinstance(address, Path):
         from aligngraph.persistence.sqlite_checkpoints import open_sqlite_saver  # noqa: PLC0415 - see TYPE_CHECKING
 
-        return lambda: open_sqlite_saver(address)
+        return lambda: open_sqlite_saver(address, seals=seals)
     require_psycopg()
     from aligngraph.persistence.postgres_checkpoints import open_postgres_saver  # noqa: PLC0415 - an extra
 
-    return lambda: open_postgres_saver(address)
+    return lambda: open_postgres_saver(address, seals=seals)

@@ -20,8 +20,9 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from aligngraph.errors import MissingExtraError
 from aligngraph.persistence.location import Address
-from aligngraph.persistence.sqlite_file import BUSY_TIMEOUT_S, SYNCHRONOUS, claim
+from aligngraph.persistence.sqlite_file import BUSY_TIMEOUT_S, SYNCHRONOUS, claim, shrink
 from aligngraph.persistence.store_errors import reported
+from aligngraph.persistence.tables import SEALS
 
 Result = TypeVar("Result")
 Insert = sqlite.Insert | postgresql.Insert
@@ -47,14 +48,16 @@ class Database:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="aligngraph-store")
 
     @classmethod
-    async def open(cls, address: Address, owned_table: str) -> "Database":
-        """Return the database at `address`, a SQLite file made if there is none.
+    async def open(cls, address: Address, owned_table: str, *, seals: bool = False) -> "Database":
+        """Return the database at `address`, a SQLite file made if there is none; one that seals encrypts secret texts.
 
         Raises:
             StoreError: it cannot be used, or holds tables but not `owned_table` (SQLite only).
             MissingExtraError: a PostgreSQL URL without psycopg installed.
         """
-        return cls(address, await asyncio.to_thread(_open_engine, address, owned_table))
+        engine = await asyncio.to_thread(_open_engine, address, owned_table)
+        setattr(engine.dialect, SEALS, seals)
+        return cls(address, engine)
 
     async def close(self) -> None:
         """End the transactions under way and close every connection; a second time is a no-op."""
@@ -76,6 +79,17 @@ class Database:
             StoreError: the database fails; nothing was changed.
         """
         return await self._run(self._writer, work)
+
+    async def shrink(self) -> None:
+        """Give the space of what was deleted back to the file system: a SQLite file; a PostgreSQL server does so itself.
+
+        Others may read meanwhile, and wait to write.
+
+        Raises:
+            StoreError: the database fails; nothing was changed.
+        """
+        if isinstance(self.address, Path):
+            await asyncio.get_running_loop().run_in_executor(self._threads, shrink, self.address)
 
     def insert(self, table: Table) -> Insert:
         """Return an INSERT that can say what to do on conflict."""

@@ -1,35 +1,34 @@
 """The policy store: runs, their candidates and rankings, and the sums that last across tasks."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Connection, bindparam, select
 
 from aligngraph.errors import StoreError
-from aligngraph.persistence import competence_sums
+from aligngraph.persistence.arm_sums import read_arms, summarise, sums_of
 from aligngraph.persistence.call_records import CallRecords
 from aligngraph.persistence.database import Database
 from aligngraph.persistence.group_transaction import GroupTransaction
+from aligngraph.persistence.learned_records import AppliedUpdate, DomainSummary, Sums, Update
 from aligngraph.persistence.location import Location, shown
-from aligngraph.persistence.records import (
-    AppliedUpdate,
-    Candidate,
-    DomainSummary,
-    FinalStatus,
-    Increment,
-    Run,
-    Sums,
-    Update,
-    utc_now,
-)
+from aligngraph.persistence.policy_log import PolicyLog
+from aligngraph.persistence.pruning import find_prunable, prune_runs
+from aligngraph.persistence.quarantine import set_aside, set_aside_locked
+from aligngraph.persistence.records import Candidate, FinalStatus, Run, days_ago, utc_now
 from aligngraph.persistence.schema import VERSION_TABLE, bring_up_to_date
-from aligngraph.persistence.tables import CANDIDATES, COMPETENCE, RANKINGS, RUNS, UPDATES, storable
+from aligngraph.persistence.sealing import find_cipher
+from aligngraph.persistence.stored_runs import find_run
+from aligngraph.persistence.tables import CANDIDATES, RANKINGS, RUNS, storable
+from aligngraph.persistence.update_writer import UpdateWriter, find_update
 
 # Built once: building a statement costs more than SQLite needs to run it.
-_FIND_RUN = select(RUNS).where(RUNS.c.run_id == bindparam("run_id"))
 _FIND_TEXTS = select(CANDIDATES.c.candidate_id, CANDIDATES.c.text).where(CANDIDATES.c.run_id == bindparam("run_id"))
 _FIND_CANDIDATES = (
     select(CANDIDATES)
@@ -37,6 +36,7 @@ _FIND_CANDIDATES = (
     .order_by(CANDIDATES.c.position, CANDIDATES.c.candidate_id)
 )
 
+_PRUNED_AT_ONCE = 200  # others wait for that long to write
 _UNDER_WAY = ("running", "cancelling")
 _RESUMABLE = ("interrupted", "cancelling")
 
@@ -49,33 +49,41 @@ class PolicyStore:
 
     Attributes:
         calls: what calls leave behind beside their run.
+        log: every change of the sums, and what is made of it: feedback, resets, rollbacks, exports.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.calls = CallRecords(database)
+        self._writer = UpdateWriter(database)
+        self.log = PolicyLog(database, self._writer)
         self._candidate_writes = GroupTransaction(self._write_candidates)
         self._candidate_reads = GroupTransaction(self._read_candidates)
         self._insert_run = database.insert(RUNS).on_conflict_do_nothing()
         self._insert_candidate = database.insert(CANDIDATES).on_conflict_do_nothing()
         self._insert_ranking = database.insert(RANKINGS).on_conflict_do_nothing()
-        self._insert_update = database.insert(UPDATES).on_conflict_do_nothing().returning(UPDATES.c.run_id)
-        self._increment = competence_sums.increment_statement(database.insert(COMPETENCE))
 
     @classmethod
-    async def open(cls, location: Location) -> "PolicyStore":
+    async def open(cls, location: Location, *arguments: Any, seals: bool = False) -> Self:
         """Return the store at `location`, made or brought to this version's schema if need be.
 
+        Args:
+            location: where it is kept.
+            arguments: of a subclass, beside the database.
+            seals: whether texts are encrypted that are written from now on.
+
         Raises:
-            StoreError: it cannot be read or written, is not ours, or is newer than this version.
-            MissingExtraError: a PostgreSQL URL without psycopg installed.
+            StoreError: it cannot be read or written, is not ours, or is newer than this version; or there is no key.
+            MissingExtraError: a PostgreSQL URL without psycopg installed, or encryption without pycryptodome.
         """
+        if seals:
+            await asyncio.to_thread(find_cipher)  # which may import a cipher
         async with AsyncExitStack() as on_failure:
-            database = await Database.open(location.policy, owned_table=VERSION_TABLE)
+            database = await Database.open(location.policy, owned_table=VERSION_TABLE, seals=seals)
             on_failure.push_async_callback(database.close)
             await bring_up_to_date(database)
             on_failure.pop_all()
-        return cls(database)
+        return cls(database, *arguments)
 
     async def close(self) -> None:
         """Close every connection; a second time is a no-op."""
@@ -96,14 +104,18 @@ class PolicyStore:
         """Record that `run` started; return it as it is stored, which may be from an earlier start.
 
         Raises:
-            StoreError: its id was used for another task, domain or team.
+            StoreError: its id was used for another task, domain or team, or the run has been pruned.
         """
 
         def work(connection: Connection) -> Run | None:
             connection.execute(self._insert_run, vars(run))
-            return _find_run(connection, run.run_id)
+            return find_run(connection, run.run_id)
 
         stored = await self._database.write(work)
+        if stored is not None and stored.pruned:
+            raise StoreError(
+                f"run {run.run_id!r} was pruned at {stored.pruned_at}: its texts are gone, leave the run id out to ask again"
+            )
         asked = (storable(run.domain), storable(run.task), run.team_digest)
         if stored is None or (stored.domain, stored.task, stored.team_digest) != asked:
             raise StoreError(
@@ -113,20 +125,28 @@ class PolicyStore:
 
     async def read_run(self, run_id: str) -> Run | None:
         """Return the run, None if there is none."""
-        return await self._database.read(lambda connection: _find_run(connection, run_id))
+        return await self._database.read(lambda connection: find_run(connection, run_id))
 
-    async def finish_run(self, run_id: str, status: FinalStatus, decision: Mapping[str, Any] | None) -> None:
-        """Record how the run ended.
+    async def finish_run(
+        self,
+        run_id: str,
+        status: FinalStatus,
+        decision: Mapping[str, Any] | None,
+        evidence: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record how the run ended, all at once: whoever finds the decision finds the evidence.
 
         Args:
             run_id: of a run that was started.
             status: as in `ask --json`.
             decision: the audit, plain JSON; None if there was nothing to decide.
+            evidence: what can be learned of the run without its texts, plain JSON; None keeps what there is.
 
         Raises:
             StoreError: the run was never started.
         """
         end = {"status": status, "decision": decision, "finished_at": utc_now()}
+        end |= {} if evidence is None else {"evidence": evidence}
         statement = RUNS.update().where(RUNS.c.run_id == run_id).values(end)
         if not await self._database.write(lambda connection: connection.execute(statement).rowcount):
             raise StoreError(f"no run {run_id!r} in {shown(self._database.address)}: start it first")
@@ -149,7 +169,7 @@ class PolicyStore:
 
         def work(connection: Connection) -> Run | None:
             connection.execute(statement)
-            return _find_run(connection, run_id)
+            return find_run(connection, run_id)
 
         return await self._database.write(work)
 
@@ -186,33 +206,59 @@ class PolicyStore:
         return ranking
 
     async def read_sums(self, domain: str) -> Sums:
-        """Return the sums of `domain` and of all others, in time that does not depend on how many tasks they saw."""
-        return await self._database.read(lambda connection: competence_sums.read_sums(connection, domain))
+        """Return the sums of `domain` and of all others, in time that does not depend on how many tasks they saw.
+
+        Rows that make no sense are set aside, and said by the one read that did it; by every read where nothing can
+        be written.
+        """
+        name = storable(domain)
+        sums = await self._database.read(lambda connection: sums_of(read_arms(connection), name))
+        if not sums.quarantined:
+            return sums
+        with suppress(StoreError):  # what can be read is enough for a run to go on
+            moved = await self._database.write(lambda connection: set_aside(connection, self._writer))
+            return replace(sums, quarantined=tuple(map(str, moved)))
+        return sums
 
     async def apply_update(self, update: Update) -> AppliedUpdate:
-        """Add the update's increments to the sums, once per (run_id, round) however often it is asked for.
+        """Write the update into the log and change the sums by it, once per (run_id, round) however often it is asked for.
 
-        Sums commute, so updates of any number of processes may come in any order.
+        Sums commute, so updates that only add may come from any number of processes in any order.
+
+        Raises:
+            ValueError: an increment's arm has a name that none of its kind can have.
         """
-        row = {**vars(update), "increments": [vars(increment) for increment in update.increments]}
-        increments = competence_sums.increment_rows(update.domain, update.increments)
 
         def work(connection: Connection) -> AppliedUpdate:
-            applied = connection.scalar(self._insert_update, row) is not None
-            if applied and increments:
-                connection.execute(self._increment, increments)
-            first = update if applied else _find_update(connection, update.run_id, update.round)
-            return AppliedUpdate(applied=applied, result=first.result if first else {})
+            last = self._writer.lock(connection, update.domain)
+            last = set_aside_locked(connection, self._writer, update.domain, last)
+            stored = self._writer.append(connection, update, last)
+            first = stored or find_update(connection, update.run_id, update.round)
+            return AppliedUpdate(applied=stored is not None, result=first.result if first else {})
 
         return await self._database.write(work)
 
     async def read_update(self, run_id: str, round_number: int) -> Update | None:
         """Return the update that was applied, None if there is none."""
-        return await self._database.read(lambda connection: _find_update(connection, run_id, round_number))
+        return await self._database.read(lambda connection: find_update(connection, run_id, round_number))
 
     async def summary(self) -> list[DomainSummary]:
         """Return what each domain has learned, in alphabetical order."""
-        return await self._database.read(competence_sums.summarise)
+        return await self._database.read(summarise)
+
+    async def prune(self, *, keep_days: float) -> int:
+        """Drop the texts of runs that ended more than `keep_days` ago, and return of how many; what they taught stays.
+
+        A SQLite file then shrinks; others may use it meanwhile.
+        """
+        before = days_ago(keep_days)
+        run_ids = await self._database.read(lambda connection: find_prunable(connection, before))
+        pruned = 0
+        for first in range(0, len(run_ids), _PRUNED_AT_ONCE):
+            chunk = run_ids[first : first + _PRUNED_AT_ONCE]
+            pruned += await self._database.write(partial(prune_runs, run_ids=chunk))
+        await self._database.shrink()
+        return pruned
 
     async def _read_candidates(self, run_ids: Sequence[str]) -> dict[str, list[Candidate]]:
         def work(connection: Connection) -> dict[str, list[Candidate]]:
@@ -226,17 +272,3 @@ class PolicyStore:
 
     async def _write_candidates(self, rows: Sequence[dict[str, Any]]) -> None:
         await self._database.write(lambda connection: connection.execute(self._insert_candidate, rows))
-
-
-def _find_run(connection: Connection, run_id: str) -> Run | None:
-    row = connection.execute(_FIND_RUN, {"run_id": run_id}).first()
-    return Run(**row._asdict()) if row else None
-
-
-def _find_update(connection: Connection, run_id: str, round_number: int) -> Update | None:
-    query = select(UPDATES).where(UPDATES.c.run_id == run_id, UPDATES.c.round == round_number)
-    row = connection.execute(query).first()
-    if not row:
-        return None
-    stored = row._asdict()
-    return Update(**{**stored, "increments": tuple(Increment(**increment) for increment in stored["increments"])})

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy.engine import URL
 
 from aligngraph.persistence.database import within_timeout
+from aligngraph.persistence.serializer import strict_serializer
 from aligngraph.persistence.store_errors import reported
 
 _ADVISORY_LOCK = 0x616C6968  # one beyond the policy store's
@@ -21,7 +21,7 @@ _Connection = psycopg.AsyncConnection[DictRow]
 
 
 @asynccontextmanager
-async def open_postgres_saver(url: URL) -> AsyncIterator[AsyncPostgresSaver]:
+async def open_postgres_saver(url: URL, *, seals: bool = False) -> AsyncIterator[AsyncPostgresSaver]:
     """Yield a saver on a pool of connections to `url`.
 
     Raises:
@@ -38,7 +38,7 @@ async def open_postgres_saver(url: URL) -> AsyncIterator[AsyncPostgresSaver]:
         open=False,
         kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
     ) as pool:
-        yield AsyncPostgresSaver(pool, serde=_strict_serializer())
+        yield AsyncPostgresSaver(pool, serde=strict_serializer(seals=seals))
 
 
 async def _set_up(conninfo: str) -> None:
@@ -59,7 +59,3 @@ async def _try_lock(connection: _Connection) -> bool:
     cursor = await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_ADVISORY_LOCK,))
     row = await cursor.fetchone()
     return bool(row and row["locked"])
-
-
-def _strict_serializer() -> JsonPlusSerializer:
-    return JsonPlusSerializer(allowed_msgpack_modules=None)

@@ -1,6 +1,5 @@
-"""What the policy store takes and gives back."""
+"""What the policy store keeps of runs and calls."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -8,7 +7,6 @@ from typing import Any, Literal
 
 RunStatus = Literal["running", "cancelling", "ok", "degraded", "failed", "interrupted"]
 FinalStatus = Literal["ok", "degraded", "failed"]
-ArmKind = Literal["agent", "principal"]
 
 
 def utc_now() -> str:
@@ -37,6 +35,8 @@ class Run:
         started_at: UTC, ISO 8601.
         finished_at: UTC, ISO 8601; None while it runs.
         decision: the audit of a finished run, plain JSON.
+        evidence: what can be learned of a finished run without its texts, plain JSON.
+        pruned_at: when texts, team and decision were dropped, UTC, ISO 8601; None while they are there.
     """
 
     run_id: str
@@ -50,6 +50,13 @@ class Run:
     started_at: str = field(default_factory=utc_now)
     finished_at: str | None = None
     decision: Mapping[str, Any] | None = None
+    evidence: Mapping[str, Any] | None = None
+    pruned_at: str | None = None
+
+    @property
+    def pruned(self) -> bool:
+        """Whether all that is left of the run is what was learned of it."""
+        return self.pruned_at is not None
 
 
 @dataclass(frozen=True)
@@ -108,107 +115,3 @@ class Response:
     reply: Mapping[str, Any]
     usage: Mapping[str, Any]
     at: str = field(default_factory=utc_now)
-
-
-@dataclass(frozen=True)
-class Increment:
-    """What one update adds to the sums of one arm; negative where feedback takes back a self-assessment.
-
-    Attributes:
-        arm: unique within the domain.
-        kind: who it belongs to.
-        payoff: added to the total, in [0, 1] per counted task.
-        count: counted tasks.
-        failures: calls that failed, counted apart.
-
-    Raises:
-        ValueError: a payoff or count is not finite.
-    """
-
-    arm: str
-    kind: ArmKind
-    payoff: float
-    count: float = 1.0
-    failures: int = 0
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.payoff) and math.isfinite(self.count)):
-            raise ValueError(f"{self!r} is not finite: nothing could ever be learned from its sum")
-
-
-@dataclass(frozen=True)
-class Update:
-    """What one round of one run teaches, identified by (run_id, round).
-
-    Attributes:
-        run_id: the run.
-        round: 1 for what the run teaches by itself, whatever its rounds; feedback that corrects it takes another number.
-        domain: whose sums change.
-        increments: one per arm.
-        result: what the caller wants back when it asks for the same update again, plain JSON.
-        at: UTC, ISO 8601.
-    """
-
-    run_id: str
-    round: int
-    domain: str
-    increments: tuple[Increment, ...]
-    result: Mapping[str, Any] = field(default_factory=dict)
-    at: str = field(default_factory=utc_now)
-
-
-@dataclass(frozen=True)
-class ArmSums:
-    """All that is kept of an arm: 0 <= total <= count, failures >= 0."""
-
-    kind: ArmKind
-    total: float
-    count: float
-    failures: int
-
-
-@dataclass(frozen=True)
-class Sums:
-    """The sums that competence is computed from.
-
-    Attributes:
-        here: by arm, of the domain asked for.
-        elsewhere: by arm, added up over every other domain; arms unknown here are in it too.
-        quarantined: one line for each stored row that makes no sense and counts as unseen.
-    """
-
-    here: Mapping[str, ArmSums]
-    elsewhere: Mapping[str, ArmSums]
-    quarantined: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class AppliedUpdate:
-    """What became of an update.
-
-    Attributes:
-        applied: False if (run_id, round) was applied before; then nothing was changed.
-        result: of the update that was applied first.
-    """
-
-    applied: bool
-    result: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class DomainSummary:
-    """What a domain has learned.
-
-    Attributes:
-        domain: the kind of task.
-        tasks: distinct runs that updated it.
-        changed_at: last update, UTC, ISO 8601; None if it never had one.
-        arms: their sums.
-        quarantined: as in `Sums`.
-    """
-
-    domain: str
-    tasks: int
-    changed_at: str | None
-    arms: Mapping[str, ArmSums]
-    quarantined: tuple[str, ...] = ()

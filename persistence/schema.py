@@ -10,7 +10,7 @@ from aligngraph.persistence.database import Database
 from aligngraph.persistence.location import Address, shown
 
 VERSION_TABLE = "aligngraph_version"  # not alembic's default, which a shared PostgreSQL database may hold already
-REVISIONS = ("policy_0001", "policy_0002")
+REVISIONS = ("policy_0001", "policy_0002", "policy_0003")
 """Of migrations/versions, oldest first: known here so that an up-to-date database costs no import of alembic."""
 
 _ADVISORY_LOCK = 0x616C6967  # "alig"

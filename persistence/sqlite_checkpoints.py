@@ -9,10 +9,10 @@ from typing import Any
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from typing_extensions import override
 
+from aligngraph.persistence.serializer import strict_serializer
 from aligngraph.persistence.sqlite_file import BUSY_TIMEOUT_S, SYNCHRONOUS, claim
 from aligngraph.persistence.store_errors import reported
 
@@ -38,10 +38,11 @@ class PrunableSqliteSaver(AsyncSqliteSaver):
     Args:
         connection: to `file`, in sqlite3's default transaction mode.
         file: where it keeps checkpoints.
+        seals: whether it encrypts them.
     """
 
-    def __init__(self, connection: aiosqlite.Connection, file: Path) -> None:
-        super().__init__(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    def __init__(self, connection: aiosqlite.Connection, file: Path, *, seals: bool = False) -> None:
+        super().__init__(connection, serde=strict_serializer(seals=seals))
         self.file = file
 
     @override
@@ -104,7 +105,7 @@ class PrunableSqliteSaver(AsyncSqliteSaver):
 
 
 @asynccontextmanager
-async def open_sqlite_saver(file: Path) -> AsyncIterator[PrunableSqliteSaver]:
+async def open_sqlite_saver(file: Path, *, seals: bool = False) -> AsyncIterator[PrunableSqliteSaver]:
     """Yield the saver of `file`, made if there is none.
 
     Raises:
@@ -115,6 +116,6 @@ async def open_sqlite_saver(file: Path) -> AsyncIterator[PrunableSqliteSaver]:
         with reported(file):  # opening only: what fails inside the context is not all the file's fault
             connection = await stack.enter_async_context(aiosqlite.connect(file, timeout=BUSY_TIMEOUT_S))
             await connection.execute_fetchall(SYNCHRONOUS)
-            saver = PrunableSqliteSaver(connection, file)
+            saver = PrunableSqliteSaver(connection, file, seals=seals)
             await saver.setup()
         yield saver

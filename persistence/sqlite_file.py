@@ -12,6 +12,7 @@ BUSY_TIMEOUT_S = 30.0
 SYNCHRONOUS = "PRAGMA synchronous=NORMAL"  # with WAL a crash of the machine loses the last updates, never the file
 
 _POLL_S = 0.005
+_CHECKPOINT_TIMEOUT_MS = 500  # which nobody can write in
 
 
 def claim(file: Path, owned_table: str) -> None:
@@ -33,6 +34,18 @@ def claim(file: Path, owned_table: str) -> None:
             deadline = time.monotonic() + BUSY_TIMEOUT_S
             while not _log_ahead(connection, last_try=time.monotonic() > deadline):
                 time.sleep(_POLL_S)
+
+
+def shrink(file: Path) -> None:
+    """Write `file` anew without the space of what was deleted. It blocks: call it in a thread.
+
+    Raises:
+        StoreError: the file fails; nothing was changed.
+    """
+    with reported(file), closing(sqlite3.connect(file, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as connection:
+        connection.execute("VACUUM")
+        connection.execute(f"PRAGMA busy_timeout={_CHECKPOINT_TIMEOUT_MS}")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # left to the next where somebody reads for longer
 
 
 def _log_ahead(connection: sqlite3.Connection, *, last_try: bool) -> bool:

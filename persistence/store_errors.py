@@ -20,6 +20,8 @@ _EXPECTED: tuple[type[Exception], ...] = (
     JSONDecodeError,  # a value that somebody edited by hand
 )
 
+_DAMAGED = ("malformed", "not a database", "disk I/O error")
+
 
 @contextmanager
 def reported(address: Address, *drivers: type[Exception]) -> Iterator[None]:
@@ -45,4 +47,9 @@ def _remedy(address: Address, cause: str) -> str:
         return "check that the server runs and lets you in, or name another database with --db"
     if "locked" in cause:
         return "another process holds it: try again, or name another folder with --db"
+    if any(sign in cause for sign in _DAMAGED):
+        return (
+            "it is damaged and was left as it is: move it away to begin anew, from a copy or with `aligngraph policy import`"
+            " of an export, or name another folder with --db"
+        )
     return "move it away, make it writable, or name another folder with --db"

@@ -4,12 +4,16 @@ No foreign keys: workers write in any order, and a missing parent must never los
 """
 
 import json
+from collections.abc import Callable
 
 from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, String, Table, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
+from aligngraph.persistence.sealing import leave_open, seal, unseal
+
 METADATA = MetaData()
+SEALS = "aligngraph_seals"  # set on the dialect of an engine: all that a column's type knows of its database
 
 
 def storable(text: str) -> str:
@@ -31,6 +35,21 @@ class PlainText(TypeDecorator[str]):
         return None if value is None else storable(value)
 
 
+class SecretText(PlainText):
+    """A text that a database which seals keeps encrypted."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return the text as stored."""
+        text = super().process_bind_param(value, dialect)
+        return None if text is None else sealing_of(dialect)(text)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        """Return the text that was stored."""
+        return None if value is None else unseal(value)
+
+
 class Json(TypeDecorator[object]):
     """Plain JSON values, kept as text: what is read equals what was written on every database."""
 
@@ -44,11 +63,33 @@ class Json(TypeDecorator[object]):
             ValueError: a number is not finite, which is no JSON.
             TypeError: a value is not a plain JSON type.
         """
-        return None if value is None else storable(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        if value is None:
+            return None
+        return storable(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> object:  # noqa: ARG002
         """Return the value that the text stands for."""
         return None if value is None else json.loads(value)
+
+
+class SecretJson(Json):
+    """A JSON value that a database which seals keeps encrypted."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
+        """Return the JSON text as stored."""
+        text = super().process_bind_param(value, dialect)
+        return None if text is None else sealing_of(dialect)(text)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> object:
+        """Return the value that was stored."""
+        return None if value is None else super().process_result_value(unseal(value), dialect)
+
+
+def sealing_of(dialect: Dialect) -> Callable[[str], str]:
+    """Return what makes a secret text fit to be stored in the database of this dialect."""
+    return seal if getattr(dialect, SEALS, False) else leave_open
 
 
 RUNS = Table(
@@ -56,7 +97,7 @@ RUNS = Table(
     METADATA,
     Column("run_id", String, primary_key=True),
     Column("domain", PlainText, nullable=False),
-    Column("task", PlainText, nullable=False),
+    Column("task", SecretText, nullable=False),
     Column("task_id", PlainText),
     Column("seed", BigInteger, nullable=False),
     Column("status", String, nullable=False),
@@ -64,7 +105,9 @@ RUNS = Table(
     Column("finished_at", String),
     Column("team", Json, nullable=False),
     Column("team_digest", String, nullable=False),
-    Column("decision", Json),
+    Column("decision", SecretJson),
+    Column("evidence", Json),
+    Column("pruned_at", String),
 )
 
 CANDIDATES = Table(
@@ -76,9 +119,9 @@ CANDIDATES = Table(
     Column("strategy", String, nullable=False),
     Column("sample", Integer, nullable=False),
     Column("position", Integer, nullable=False),
-    Column("answer", PlainText),
-    Column("text", PlainText, nullable=False),
-    Column("error", PlainText),
+    Column("answer", SecretText),
+    Column("text", SecretText, nullable=False),
+    Column("error", SecretText),
     Column("usage", Json, nullable=False),
     Column("failure", PlainText),
     Column("model", PlainText),
@@ -90,7 +133,7 @@ RANKINGS = Table(
     METADATA,
     Column("run_id", String, primary_key=True),
     Column("round", Integer, primary_key=True, autoincrement=False),
-    Column("ranking", Json, nullable=False),
+    Column("ranking", SecretJson, nullable=False),
 )
 
 UPDATES = Table(
@@ -100,20 +143,49 @@ UPDATES = Table(
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("domain", PlainText, nullable=False),
     Column("increments", Json, nullable=False),
-    Column("result", Json, nullable=False),
+    Column("result", SecretJson, nullable=False),
     Column("at", String, nullable=False),
+    Column("kind", String, nullable=False, server_default="task"),
+    Column("sequence", BigInteger),
+    Column("decay", Double, nullable=False, server_default="1"),
+    Column("cleared", Json),
     Index("updates_by_domain", "domain", "run_id"),
+    Index("updates_in_order", "domain", "sequence", unique=True),
 )
 
-COMPETENCE = Table(
-    "competence",
+DOMAINS = Table(
+    "domains",
+    METADATA,
+    Column("domain", PlainText, primary_key=True),
+    Column("updates", BigInteger, nullable=False),
+)
+
+ARMS = Table(
+    "arms",
     METADATA,
     Column("domain", PlainText, primary_key=True),
     Column("arm", PlainText, primary_key=True),
+    Column("made_of", String, primary_key=True),
     Column("kind", String, nullable=False),
     Column("total", Double, nullable=False),
     Column("count", Double, nullable=False),
     Column("failures", BigInteger, nullable=False),
+    Column("gradient", Double, nullable=False, server_default="0"),
+    Column("loss", Double, nullable=False, server_default="0"),
+    Column("changed_at", String),
+)
+
+QUARANTINE = Table(
+    "quarantine",
+    METADATA,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("quarantined_at", String, nullable=False),
+    Column("domain", PlainText, nullable=False),
+    Column("arm", PlainText, nullable=False),
+    Column("made_of", PlainText, nullable=False),
+    Column("reason", PlainText, nullable=False),
+    Column("row", Json, nullable=False),
+    Index("quarantine_by_domain", "domain"),
 )
 
 CIRCUITS = Table(
@@ -132,7 +204,7 @@ RESPONSES = Table(
     Column("agent", String, nullable=False),
     Column("model", PlainText, nullable=False),
     Column("sample", Integer, nullable=False),
-    Column("reply", Json, nullable=False),
+    Column("reply", SecretJson, nullable=False),
     Column("usage", Json, nullable=False),
     Column("at", String, nullable=False),
     Index("responses_by_age", "at"),

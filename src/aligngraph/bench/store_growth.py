@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL
 
 from aligngraph.bench.measurement import Measurement
 from aligngraph.persistence import Candidate, Increment, Location, PolicyStore, Run, Update
-from aligngraph.persistence.tables import CANDIDATES, RANKINGS, RUNS, UPDATES
+from aligngraph.persistence.tables import CANDIDATES, DOMAINS, RANKINGS, RUNS, UPDATES
 
 TASK_MS = 10
 GROWTH = 1.25  # what two measurements of the same thing may differ by
@@ -28,7 +28,7 @@ class Past:
     """How many tasks a young and an old store remember."""
 
     young: int = 10
-    old: int = 10_000
+    old: int = 100_000
 
 
 async def measure_store(folder: Path, repeats: int, past: Past | None = None) -> list[Measurement]:
@@ -65,13 +65,15 @@ def _repeat_first_task(file: Path, times: int) -> None:
     with engine.begin() as connection:
         for table in (RUNS, CANDIDATES, RANKINGS, UPDATES):
             connection.execute(table.insert().from_select(table.columns.keys(), _copies(table, times)))
+        connection.execute(DOMAINS.update().values(updates=times + 1))
     engine.dispose()
 
 
 def _copies(table: Table, times: int) -> Select[Any]:
     number = select(literal(1).label("n")).cte("numbers", recursive=True)
     number = number.union_all(select(number.c.n + 1).where(number.c.n < times))
-    columns = [literal("past-") + cast(number.c.n, String) if c.name == "run_id" else c for c in table.columns]
+    own = {"run_id": literal("past-") + cast(number.c.n, String), "sequence": number.c.n + 1}
+    columns = [own.get(column.name, column) for column in table.columns]
     return select(*columns).select_from(table.join(number, true())).where(table.c.run_id == _FIRST, number.c.n <= times)
 
 

@@ -39,9 +39,9 @@ async def test_a_task_asks_of_the_store_what_the_graph_asks(scripted_team, tmp_p
     def noted(name):
         original = getattr(PolicyStore, name)
 
-        async def call(store, *arguments):
+        async def call(store, *arguments, **named):
             asked.append(name)
-            return await original(store, *arguments)
+            return await original(store, *arguments, **named)
 
         return call
 

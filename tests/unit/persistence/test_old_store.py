@@ -109,9 +109,9 @@ async def test_the_decision_is_read_with_what_is_new_left_open(store):
 
 
 async def test_what_was_learned_is_still_known_and_grows(store):
-    assert (await store.read_sums("maths")).here["a/direct"].total == 0.75
+    assert (await store.read_sums("maths")).find("a/direct", "m1").total == 0.75
     await store.apply_update(Update("new", 1, "maths", (Increment("a/direct", "agent", 0.5),)))
-    assert (await store.read_sums("maths")).here["a/direct"].total == 1.25
+    assert (await store.read_sums("maths")).find("a/direct", "m1").total == 1.25
     assert await store.read_ranking("old", 1) == {"order": [0]}
 
 

@@ -13,7 +13,7 @@ from blockbuster import blockbuster_ctx
 from aligngraph.errors import MissingExtraError, StoreError
 from aligngraph.persistence import Candidate, Increment, Location, PolicyStore, Run, Update
 
-AN_UPDATE = Update("r", 0, "maths", (Increment("careful", "agent", 0.5),))
+AN_UPDATE = Update("r", 0, "maths", (Increment("careful/plain", "agent", 0.5),))
 
 
 @pytest.fixture
@@ -88,12 +88,12 @@ async def test_a_failed_opening_leaves_no_thread_and_no_connection(location):
     assert [path.name for path in location.place.iterdir()] == ["policy.sqlite"]  # the last to close removes the log
 
 
-@pytest.mark.parametrize("column", ["total", "count", "failures"])
+@pytest.mark.parametrize("column", ["total", "count", "failures", "gradient", "loss"])
 async def test_text_in_place_of_a_number_counts_as_unseen(location, column):
     async with await PolicyStore.open(location) as store:
         await store.apply_update(AN_UPDATE)
         with closing(sqlite3.connect(location.policy)) as connection, connection:
-            connection.execute(f"UPDATE competence SET {column} = 'many'")  # noqa: S608
+            connection.execute(f"UPDATE arms SET {column} = 'many'")  # noqa: S608
         sums = await store.read_sums("maths")
     assert sums.here == {}
     assert "'many'" in sums.quarantined[0]
@@ -111,13 +111,13 @@ async def test_a_value_broken_by_hand_is_reported(location):
 async def test_an_update_cut_short_leaves_nothing(location):
     async with await PolicyStore.open(location) as store:
         with closing(sqlite3.connect(location.policy)) as connection:
-            connection.execute("CREATE TRIGGER cut AFTER INSERT ON competence BEGIN SELECT raise(ABORT, 'cut'); END")
+            connection.execute("CREATE TRIGGER cut AFTER INSERT ON arms BEGIN SELECT raise(ABORT, 'cut'); END")
             with pytest.raises(StoreError, match="cut"):
                 await store.apply_update(AN_UPDATE)
             connection.execute("DROP TRIGGER cut")
         assert await store.read_update("r", 0) is None
         assert (await store.apply_update(AN_UPDATE)).applied
-        assert (await store.read_sums(AN_UPDATE.domain)).here["careful"].count == 1.0
+        assert (await store.read_sums(AN_UPDATE.domain)).find("careful/plain").count == 1.0
 
 
 async def test_a_cancelled_update_leaves_the_store_usable(location):
@@ -129,7 +129,7 @@ async def test_a_cancelled_update_leaves_the_store_usable(location):
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
         await store.apply_update(AN_UPDATE)
-        assert (await store.read_sums("maths")).here["careful"].count == 1.0
+        assert (await store.read_sums("maths")).find("careful/plain").count == 1.0
 
 
 async def test_postgresql_without_psycopg_says_what_to_install(monkeypatch):
@@ -141,3 +141,28 @@ async def test_postgresql_without_psycopg_says_what_to_install(monkeypatch):
 async def test_a_server_that_does_not_answer_is_reported():
     with pytest.raises(StoreError, match=r"cannot use postgresql\+psycopg://me:\*\*\*@127.0.0.1:1/none: .*--db"):
         await PolicyStore.open(Location.parse("postgresql://me:secret@127.0.0.1:1/none"))
+
+
+async def test_rows_that_make_no_sense_are_only_warned_of_where_nothing_can_be_written(location):
+    """F18: a full disk or a file of somebody else's stops no run."""
+    async with await PolicyStore.open(location) as store:
+        await store.apply_update(AN_UPDATE)
+        with closing(sqlite3.connect(location.policy)) as connection, connection:
+            connection.execute("UPDATE arms SET total = 7")
+            connection.execute("CREATE TRIGGER full BEFORE INSERT ON quarantine BEGIN SELECT raise(ABORT, 'full'); END")
+        first, second = await store.read_sums("maths"), await store.read_sums("maths")
+        assert (first.here, second.quarantined) == ({}, first.quarantined)
+        with closing(sqlite3.connect(location.policy)) as connection, connection:
+            connection.execute("DROP TRIGGER full")
+        assert (await store.read_sums("maths")).quarantined == first.quarantined
+        assert (await store.read_sums("maths")).quarantined == ()
+
+
+async def test_a_name_that_is_no_text_is_nobody_s(location):
+    async with await PolicyStore.open(location) as store:
+        await store.apply_update(AN_UPDATE)
+        with closing(sqlite3.connect(location.policy)) as connection, connection:
+            connection.execute("UPDATE arms SET arm = x'00'")
+        sums = await store.read_sums("maths")
+        assert (sums.here, sums.quarantined) == ({}, ())
+        assert (await store.summary())[0].arms == {}

@@ -55,7 +55,7 @@ async def test_a_store_of_any_revision_opens(tmp_path, database, revision):
     await migrate(database, revision)
     assert await database.read(read_revision) == revision
     async with await PolicyStore.open(Location(tmp_path)) as store:
-        assert (await store.apply_update(Update("r", 0, "d", (Increment("a", "agent", 1.0),)))).applied
+        assert (await store.apply_update(Update("r", 0, "d", (Increment("a/x", "agent", 1.0),)))).applied
     assert await database.read(read_revision) == REVISIONS[-1]
 
 

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from aligngraph.errors import StoreError
-from aligngraph.persistence.sqlite_file import claim
+from aligngraph.persistence.sqlite_file import claim, shrink
 
 
 def execute(file, *statements):
@@ -78,3 +78,29 @@ def test_a_folder_in_place_of_the_file(tmp_path):
     (tmp_path / "policy.sqlite").mkdir()
     with pytest.raises(StoreError, match="unable to open database file"):
         claim(tmp_path / "policy.sqlite", "ours")
+
+
+def fill(file):
+    claim(file, "ours")
+    execute(file, "CREATE TABLE ours (x)", "INSERT INTO ours VALUES (zeroblob(1000000))", "DELETE FROM ours")
+    return file.stat().st_size
+
+
+def test_the_space_of_what_was_deleted_is_given_back(tmp_path):
+    file = tmp_path / "policy.sqlite"
+    before = fill(file)
+    shrink(file)
+    assert file.stat().st_size < before / 50
+    assert execute(file, "PRAGMA integrity_check", "PRAGMA journal_mode") == [[("ok",)], [("wal",)]]
+
+
+def test_a_file_that_somebody_writes_to_is_left_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("aligngraph.persistence.sqlite_file.BUSY_TIMEOUT_S", 0.02)
+    file = tmp_path / "policy.sqlite"
+    before = fill(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="database is locked; another process holds it: try again"):
+            shrink(file)
+        other.execute("COMMIT")
+        assert file.stat().st_size == before

@@ -15,7 +15,7 @@ FILE = Path("folder/policy.sqlite")
 @pytest.mark.parametrize(
     "error",
     [
-        sqlite3.DatabaseError("file is not a database"),
+        sqlite3.OperationalError("attempt to write a readonly database"),
         OperationalError("SELECT 1", {}, sqlite3.OperationalError("unable to open database file")),
         NoFreeConnectionError("none free"),
         PermissionError(13, "Permission denied", "folder"),
@@ -29,6 +29,16 @@ def test_the_first_line_names_the_file_and_says_what_to_do(error):
     assert first_line.endswith("move it away, make it writable, or name another folder with --db")
     assert others == []
     assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("cause", ["file is not a database", "database disk image is malformed", "disk I/O error"])
+def test_of_a_damaged_file_both_ways_out_are_said(cause):
+    with pytest.raises(StoreError) as caught, reported(FILE):
+        raise sqlite3.DatabaseError(cause)
+    assert str(caught.value) == (
+        f"cannot use folder/policy.sqlite: {cause}; it is damaged and was left as it is: move it away to begin anew, from a "
+        "copy or with `aligngraph policy import` of an export, or name another folder with --db"
+    )
 
 
 def test_a_locked_file_is_not_to_be_moved_away():
