@@ -6,13 +6,14 @@ TEAM ?=
 TASK ?= Mia has 8 pencils and buys 5 more. How many pencils does she have now?
 
 # The strict editable install links single files: a file that is added or removed needs it again.
-SOURCES := $(shell find graphs nodes persistence prompts src \( -name '*.py' -o -name '*.md' -o -name '*.toml' \) 2>/dev/null | sort)
+SOURCES := $(shell find graphs nodes persistence prompts src \( -name '*.py' -o -name '*.md' -o -name '*.toml' -o -name '*.html' \) 2>/dev/null | sort)
 LISTING := $(shell printf '%s\n' $(SOURCES) | cksum | cut -d' ' -f1)
 RUN_READY := $(VENV)/.run-$(LISTING)
 DEV_READY := $(VENV)/.dev-$(LISTING)
+BROWSER := $(shell command -v "$${ALIGNGRAPH_BROWSER:-chromium}" || command -v chromium-browser || command -v google-chrome)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=strict
 
-.PHONY: run test lint types wheel bench bench-cold studio clean
+.PHONY: run test browser lint types wheel bench bench-cold studio clean
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)
@@ -20,8 +21,14 @@ run: $(RUN_READY)
 	@start=$$(date +%s); $(BIN)/aligngraph models pull smollm2-135m; echo "model: $$(($$(date +%s) - start)) s"
 	$(BIN)/aligngraph ask "$(TASK)" $(if $(TEAM),--team $(TEAM))
 
-test: lint types
+test: lint types browser
 	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term
+
+# Reports are opened in a real browser; where none is installed, Debian's is, which takes root.
+browser:
+	@test -n "$(BROWSER)" || apt-get install -y --no-install-recommends chromium fonts-dejavu-core \
+	  || { apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } \
+	  || { echo "the test of reports needs a browser: install chromium, or name one in ALIGNGRAPH_BROWSER"; exit 1; }
 
 lint: $(DEV_READY)
 	$(BIN)/ruff check .
