@@ -83,7 +83,7 @@ def _plan(state: DelegationState, agent: Agent, team: Team) -> list[Draw]:
             told[place.strategy.name],
             compose(state["messages"], told[place.strategy.name]),
         )
-        for place in place_samples(team, state["round"])
+        for place in place_samples(team, state["round"], state.get("dealt"))
         if place.agent == agent.name and (due is None or place.candidate_id in due)
     ]
 

@@ -22,7 +22,7 @@ async def deliver_answer(state: DelegationState, *, resources: Resources) -> Sta
     async with resources.open_store() as store:
         decision = _decide(state, await store.read_texts(run_id))
         audit = decision.model_dump(mode="json")
-        await store.finish_run(run_id, decision.status, audit)
+        await store.finish_run(run_id, decision.status, audit, evidence=state.get("evidence"))
     resources.close_ledger(run_id)
     if decision.status == "failed":
         raise failure_of(decision)
@@ -43,6 +43,7 @@ def _decide(state: DelegationState, texts: dict[str, str]) -> Decision:
         run_id=run["run_id"],
         status="failed" if chosen is None else "degraded" if state["problems"] else "ok",
         problems=state["problems"],
+        warnings=state.get("warnings", []),
         answer=chosen["answer"] if chosen else None,
         text=texts[chosen["candidates"][0]] if chosen else None,
         domain=state["domain"],
@@ -54,6 +55,7 @@ def _decide(state: DelegationState, texts: dict[str, str]) -> Decision:
         ranking=_ranking(state),
         game=GameReport.model_validate(outcome["game"]) if outcome else None,
         alternatives=Alternatives.model_validate(outcome["alternatives"]) if outcome else None,
+        learners=outcome.get("learners", {}) if outcome else {},
         weights=state["weights"],  # type: ignore[arg-type]  # pydantic builds the model from the dictionary
         stopped=state.get("stopped"),  # type: ignore[arg-type]  # pydantic builds the model from the dictionary
         usage=_usage(state),

@@ -16,18 +16,19 @@ from langgraph.types import Overwrite
 from aligngraph.answers import AnswerForm, AnswerKind
 from aligngraph.context import DelegationContext
 from aligngraph.errors import TaskError, UsageError
+from aligngraph.learning.known import read_learned, share_samples, weigh_arms
 from aligngraph.models import estimate_tokens, input_limit, model_label
-from aligngraph.nodes.arms import read_learned, weigh_arms
 from aligngraph.nodes.lines import unpriced_models
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.settle import plan_waves
 from aligngraph.nodes.spending import NOTHING
 from aligngraph.persistence import PolicyStore, Run
-from aligngraph.randomness import fresh_seed
+from aligngraph.policy import allot
+from aligngraph.randomness import fresh_seed, generator
 from aligngraph.ranking.specs import missing_for
 from aligngraph.sandbox import missing_confinement
 from aligngraph.spelling import nearest
-from aligngraph.state import DEFAULT_DOMAIN, DelegationState, RunState, StateUpdate, TaskOptions
+from aligngraph.state import DEFAULT_DOMAIN, DelegationState, LearnedState, RunState, StateUpdate, TaskOptions
 from aligngraph.team import Team
 
 DOMAIN_CHARS = 128
@@ -50,14 +51,16 @@ async def open_task(
         )
     resources.open_anew(stored.run_id)
     runtime.stream_writer({"event": "run", "run_id": stored.run_id})
-    learned = read_learned(sums, team)
+    learned = read_learned(sums, team.arms, team.principal.arms)
     weights = weigh_arms(learned, answers=2)
-    waves = plan_waves(team, learned, stored.seed) if team.budget.stop == "settled" else []
+    dealt = _deal(team, learned, stored.seed) if team.budget.deal == "learned" else None
+    waves = plan_waves(team, learned, stored.seed, dealt) if team.budget.stop == "settled" else []
     return StateUpdate(
         domain=domain,
         options=TaskOptions(),  # they were this task's, and not the next one's of the thread
         run=RunState(**{**run, "run_id": stored.run_id, "seed": stored.seed}),
         round=1,
+        dealt=dealt,
         due=waves[0] if waves else None,
         waiting=waves[1:],
         stopped=None,
@@ -69,9 +72,18 @@ async def open_task(
         principal_usage=NOTHING,
         outcome=None,
         weights={"before": weights, "after": weights},
+        evidence=None,
+        warnings=[],
         problems=Overwrite([f"policy store: {line}" for line in (*sums.quarantined, *problems)]),
         decision=None,
     )
+
+
+def _deal(team: Team, learned: LearnedState, seed: int) -> dict[str, int]:
+    """Return the samples of each arm in a round, by what it has earned."""
+    shares = share_samples(learned)
+    drawn = allot(list(shares.values()), team.samples, rng=generator(seed, "deal")).tolist()
+    return dict(zip(shares, drawn, strict=True))
 
 
 def describe_run(

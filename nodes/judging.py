@@ -7,7 +7,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
 from aligngraph.calling.line import Line
-from aligngraph.nodes.arms import judge_trust
+from aligngraph.learning.known import judge_trust
 from aligngraph.nodes.distinct import answer_form
 from aligngraph.nodes.lines import Call, connect
 from aligngraph.nodes.resources import Resources

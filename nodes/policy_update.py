@@ -1,28 +1,22 @@
 """policy_update: plays the game, decides, and once per task writes what the arms earned into the policy store."""
 
-import math
-from collections import Counter
 from typing import Any, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from aligngraph.context import DelegationContext
-from aligngraph.nodes.arms import PRINCIPAL, add_payoffs, earned_anchor, read_competence, weigh_arms
+from aligngraph.learning.evidence import Evidence
+from aligngraph.learning.known import earned_anchor, read_learners, weigh_arms
+from aligngraph.learning.teaching import after, place_of, teach
+from aligngraph.nodes.gathering import gather_evidence
 from aligngraph.nodes.resources import Resources
-from aligngraph.nodes.votes import VoteTable, arm_of, count_first_votes, count_votes, place_of
-from aligngraph.persistence import Increment, Update
-from aligngraph.policy import (
-    GameRules,
-    RoundOutcome,
-    entropy,
-    play_round,
-    self_assessed_payoff,
-    stopped_payoffs,
-    vote_shares,
-)
+from aligngraph.nodes.votes import VoteTable, count_votes
+from aligngraph.persistence import Update
+from aligngraph.policy import LEARNERS, GameRules, RoundOutcome, decay, entropy, play_round
+from aligngraph.roles import PRINCIPAL
 from aligngraph.state import DelegationState, OutcomeState, StateUpdate, WeightsState
-from aligngraph.team import Game, LearningMode
+from aligngraph.team import Game, LearningMode, Team
 
 SELF_ASSESSMENT = 1  # the key of a task's one update without feedback, however many rounds it took
 
@@ -34,10 +28,11 @@ async def update_policy(
     context = DelegationContext.of(runtime.context)
     game, mode = context.game(resources.team), context.learning_mode(resources.team)
     if not state["answers"]:
-        weights = await _learn(state, {}, {}, mode, resources)
-        return Command(update=StateUpdate(weights=weights), goto="answer")
+        evidence = gather_evidence(state, None, None, game, resources.team)
+        weights = await _learn(state, evidence, mode, resources)
+        return Command(update=StateUpdate(weights=weights, evidence=evidence.as_json()), goto="answer")
     votes = count_votes(state["answers"], state["candidates"])
-    played = _play(state, votes, game)
+    played = _play(state, votes, game, resources.team)
     outcome = _report(state, votes, played, game, mode)
     belief = {answer["answer"]: share for answer, share in zip(state["answers"], outcome["posterior"], strict=True)}
     runtime.stream_writer({"event": "round", "round": state["round"], "posterior": belief})
@@ -46,18 +41,21 @@ async def update_policy(
     if losers:
         update = StateUpdate(outcome=outcome, agreed=agreed, round=state["round"] + 1, due=None)
         return Command(update=update, goto=losers)
-    weights = await _learn(state, _pay(state, played, game), agreed, mode, resources)
-    return Command(update=StateUpdate(outcome=outcome, agreed=agreed, weights=weights), goto="answer")
+    told: DelegationState = {**state, "agreed": agreed}
+    evidence = gather_evidence(told, played, outcome["chosen"], game, resources.team)
+    weights = await _learn(state, evidence, mode, resources)
+    update = StateUpdate(outcome=outcome, agreed=agreed, weights=weights, evidence=evidence.as_json())
+    return Command(update=update, goto="answer")
 
 
-def _play(state: DelegationState, votes: VoteTable, game: Game) -> RoundOutcome:
+def _play(state: DelegationState, votes: VoteTable, game: Game, team: Team) -> RoundOutcome:
     answers, ranking = len(state["answers"]), state["ranking"]
     anchor = earned_anchor(state["learned"], answers) if game.anchor == "trust" else game.anchor
     ranks = place_of(ranking["tiers"], answers) if ranking and ranking["tiers"] else None
     return play_round(
         votes.counts,
         ranking["preference"] if ranking else [[0.5]],
-        read_competence(state["learned"], votes.arms),
+        read_learners(state["learned"], votes.arms, team_samples=team.samples),
         GameRules(game.step_size, anchor, game.smoothing, game.max_steps),
         principal_order=ranks,
     )
@@ -74,6 +72,7 @@ def _report(
         chosen=played.majority if mode == "shadow" else played.chosen,
         posterior=played.posterior.tolist(),
         policy=dict(zip(votes.arms, played.game.policy.tolist(), strict=True)),
+        learners=dict(zip(LEARNERS, played.belief.shares.tolist(), strict=True)),
         game=_report_game(votes, played, game),
         alternatives={
             "delegation": answers[played.chosen],
@@ -128,69 +127,24 @@ def _agreement(state: DelegationState, played: RoundOutcome) -> dict[str, float]
     return {arm: float(played.unranked_posterior[tiers[0]].mean()) for arm, tiers in first_choices.items() if tiers}
 
 
-async def _learn(
-    state: DelegationState,
-    payoffs: dict[str, float],
-    agreed: dict[str, float],
-    mode: LearningMode,
-    resources: Resources,
-) -> WeightsState:
+async def _learn(state: DelegationState, evidence: Evidence, mode: LearningMode, resources: Resources) -> WeightsState:
     """Return the weights before and after the task as they are stored: whatever runs again, its first update counts."""
-    answers = max(1, len(state["answers"]))
-    before = weigh_arms(state["learned"], answers=answers)
+    learned, answers = state["learned"], max(1, evidence.answers)
+    before = weigh_arms(learned, answers=answers)
     if mode == "frozen":
         return WeightsState(before=before, after=before)
-    weights = WeightsState(before=before, after=weigh_arms(add_payoffs(state["learned"], payoffs), answers=answers))
+    half_life, increments = resources.team.learning.half_life, teach(evidence, learned)
+    kept = 1.0 if half_life is None else decay(half_life)
     update = Update(
         run_id=state["run"]["run_id"],
         round=SELF_ASSESSMENT,
         domain=state["domain"],
-        increments=(*_agent_increments(state, payoffs), *_principal_increments(agreed)),
-        result={"weights": weights},
+        increments=increments,
+        decay=kept,
+        result={
+            "weights": WeightsState(before=before, after=weigh_arms(after(learned, increments, kept), answers=answers))
+        },
     )
     async with resources.open_store() as store:
         stored = await store.apply_update(update)
     return cast("WeightsState", stored.result["weights"])
-
-
-def _pay(state: DelegationState, played: RoundOutcome, game: Game) -> dict[str, float]:
-    """Return what each arm earned: the posterior at its first votes, cast before it could know what the others say."""
-    votes = count_first_votes(state["answers"], state["candidates"])
-    if state.get("stopped"):
-        return _pay_stopped(state, votes, game)
-    earned = self_assessed_payoff(vote_shares(votes.counts), [*played.posterior.tolist(), 0.0])
-    return dict(zip(votes.arms, earned.tolist(), strict=True))
-
-
-def _pay_stopped(state: DelegationState, votes: VoteTable, game: Game) -> dict[str, float]:
-    """Return what each arm earns in a task whose last samples were left out, those that were not asked included."""
-    arms = list(state["learned"]["arms"])
-    given_up = any(row[-1] for row in votes.counts)  # answers that later rounds dropped
-    counts = votes.counts if given_up else [row[:-1] for row in votes.counts]
-    rows = dict(zip(votes.arms, counts, strict=True))
-    nothing = (0,) * len(counts[0])
-    asked = Counter(arm_of(candidate) for candidate in state["candidates"] if candidate["round"] == 1)
-    earned = stopped_payoffs(
-        [rows.get(arm, nothing) for arm in arms],
-        [asked[arm] for arm in arms],
-        read_competence(state["learned"], arms),
-        game.smoothing,
-    )
-    return {arm: payoff for arm, payoff in zip(arms, earned.tolist(), strict=True) if not math.isnan(payoff)}
-
-
-def _agent_increments(state: DelegationState, payoffs: dict[str, float]) -> list[Increment]:
-    """Return one increment per arm that drew or was paid; a failed call is counted apart and never pays 0."""
-    failures = Counter(arm_of(candidate) for candidate in state["candidates"] if candidate["failure"] == "call_failed")
-    arms = dict.fromkeys([*map(arm_of, state["candidates"]), *payoffs])
-    return [
-        Increment(
-            arm=arm, kind="agent", payoff=payoffs.get(arm, 0.0), count=int(arm in payoffs), failures=failures[arm]
-        )
-        for arm in arms
-        if arm in payoffs or failures[arm]
-    ]
-
-
-def _principal_increments(agreed: dict[str, float]) -> list[Increment]:
-    return [Increment(arm=arm, kind="principal", payoff=paid, count=1, failures=0) for arm, paid in agreed.items()]

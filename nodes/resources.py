@@ -15,9 +15,9 @@ from aligngraph.calling.circuit import Circuit
 from aligngraph.calling.gates import PerLoop
 from aligngraph.calling.lane import Lane
 from aligngraph.models import ModelSpec, RunnableModel, model_label, open_model
-from aligngraph.persistence import Location, PolicyStore
+from aligngraph.persistence import KeptTexts, Location, PolicyStore, TextlessStore
 from aligngraph.roles import Model
-from aligngraph.team import Team
+from aligngraph.team import Privacy, Team
 
 MOST_LEDGERS = 10_000
 _PROGRAMS = PerLoop(lambda: asyncio.Semaphore(os.cpu_count() or 1))  # of all teams and tasks
@@ -43,7 +43,7 @@ class Resources:
     @classmethod
     def at(cls, team: Team, location: Location) -> "Resources":
         """Return resources that open the store at `location` anew each time."""
-        return cls(team, partial(_open_store, location))
+        return cls(team, partial(_open_store, location, team.privacy, {}))
 
     @classmethod
     def sharing(cls, team: Team, store: PolicyStore) -> "Resources":
@@ -141,9 +141,21 @@ def _specs_of(team: Team) -> Iterator[ModelSpec]:
 
 
 @asynccontextmanager
-async def _open_store(location: Location) -> AsyncIterator[PolicyStore]:
-    async with await PolicyStore.open(location) as store:
+async def _open_store(location: Location, privacy: Privacy, texts: KeptTexts) -> AsyncIterator[PolicyStore]:
+    async with await open_store(location, privacy, texts) as store:
         yield store
+
+
+async def open_store(location: Location, privacy: Privacy, texts: KeptTexts) -> PolicyStore:
+    """Return the store at `location`, which keeps the texts that it may; `texts` are those in memory.
+
+    Raises:
+        StoreError: it cannot be used, or there is no key to encrypt with.
+        MissingExtraError: a package is missing.
+    """
+    if privacy.store_texts:
+        return await PolicyStore.open(location, seals=privacy.encrypt)
+    return await TextlessStore.open(location, texts, seals=privacy.encrypt)
 
 
 @asynccontextmanager

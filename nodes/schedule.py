@@ -1,7 +1,8 @@
 """The schedule of a round: which samples there are, in seed order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 
 from aligngraph.strategies import Strategy
 from aligngraph.team import Team
@@ -32,8 +33,16 @@ class Place:
         return f"{self.agent}/{self.strategy.name}"
 
 
-def place_samples(team: Team, round_: int) -> list[Place]:
-    """Return the samples of a round in seed order; under a cap on them every agent's first come before any's second."""
+def place_samples(team: Team, round_: int, dealt: Mapping[str, int] | None = None) -> list[Place]:
+    """Return the samples of a round in seed order; under a cap on them every agent's first come before any's second.
+
+    Args:
+        team: whose.
+        round_: from 1.
+        dealt: samples of every arm, where they are dealt by what arms earned; the cap is kept already.
+    """
+    if dealt is not None:
+        return list(_dealt_samples(team, round_, dealt))
     by_number = sorted(_all_samples(team, round_), key=lambda numbered: (numbered[0], numbered[1].position))
     return sorted((place for _, place in by_number[: team.budget.samples]), key=lambda place: place.position)
 
@@ -45,3 +54,14 @@ def _all_samples(team: Team, round_: int) -> Iterator[tuple[int, Place]]:
         for number in range(agent.samples):
             yield number, Place(agent.name, agent.strategy(number), (round_ - 1) * agent.samples + number, position)
             position += 1
+
+
+def _dealt_samples(team: Team, round_: int, dealt: Mapping[str, int]) -> Iterator[Place]:
+    """Yield the samples that were dealt, an agent's strategies in turn."""
+    position = count((round_ - 1) * sum(dealt.values()))
+    for agent in team.agents:
+        shares = [(strategy, dealt[f"{agent.name}/{strategy.name}"]) for strategy in agent.strategies]
+        turns = range(max(number for _, number in shares))
+        drawn = [strategy for turn in turns for strategy, number in shares if turn < number]
+        for number, strategy in enumerate(drawn):
+            yield Place(agent.name, strategy, (round_ - 1) * len(drawn) + number, next(position))

@@ -1,12 +1,12 @@
 """settle: between the waves of a round, whether enough has been asked to leave the rest."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import accumulate, chain, pairwise
 
 from langgraph.types import Command
 
-from aligngraph.nodes.arms import known_tasks, read_competence
+from aligngraph.learning.known import known_tasks, read_competence
 from aligngraph.nodes.distinct import distinct_answers
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.schedule import Place, place_samples
@@ -25,16 +25,16 @@ async def settle_round(state: DelegationState, *, resources: Resources) -> Comma
     if stop is None:
         due, *waiting = state["waiting"]
         update = StateUpdate(due=due, waiting=waiting)
-        return Command(update=update, goto=_agents_of(due, resources.team))
+        return Command(update=update, goto=_agents_of(due, resources.team, state.get("dealt")))
     left_out = sum(map(len, state["waiting"]))
     stopped = StoppedState(reason=stop.reason, posterior=stop.posterior, skipped_samples=left_out)
     return Command(update=StateUpdate(waiting=[], stopped=stopped), goto="principal")
 
 
-def plan_waves(team: Team, learned: LearnedState, seed: int) -> list[list[str]]:
+def plan_waves(team: Team, learned: LearnedState, seed: int, dealt: Mapping[str, int] | None) -> list[list[str]]:
     """Return the ids of the first round's samples in waves, those first whose arms have earned most; by chance, a bit."""
     queues: dict[str, list[Place]] = {}
-    for place in place_samples(team, 1):
+    for place in place_samples(team, 1, dealt):
         queues.setdefault(place.arm, []).append(place)
     arms = list(queues)
     order = asking_order(
@@ -54,7 +54,7 @@ async def _stop(state: DelegationState, team: Team) -> Stop | None:
     if not answers or (undecided and len(answers) > 1):  # a model may yet find that two texts are one answer
         return None
     votes = count_votes(answers, state["candidates"])
-    places = place_samples(team, 1)
+    places = place_samples(team, 1, state.get("dealt"))
     arms = list(dict.fromkeys(place.arm for place in places))
     rows = dict(zip(votes.arms, votes.counts, strict=True))
     waiting = set(chain.from_iterable(state["waiting"]))
@@ -68,6 +68,6 @@ async def _stop(state: DelegationState, team: Team) -> Stop | None:
     )
 
 
-def _agents_of(due: Iterable[str], team: Team) -> list[str]:
+def _agents_of(due: Iterable[str], team: Team, dealt: Mapping[str, int] | None) -> list[str]:
     wanted = set(due)
-    return list(dict.fromkeys(place.agent for place in place_samples(team, 1) if place.candidate_id in wanted))
+    return list(dict.fromkeys(place.agent for place in place_samples(team, 1, dealt) if place.candidate_id in wanted))

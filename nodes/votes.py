@@ -1,6 +1,5 @@
 """Votes: which arm gave which answer how often."""
 
-import math
 from dataclasses import dataclass
 
 from aligngraph.state import AnswerState, CandidateState
@@ -54,12 +53,6 @@ def count_first_votes(answers: list[AnswerState], candidates: list[CandidateStat
         if candidate["round"] == 1 and candidate["answer"] is not None and candidate.get("duplicate_of") is None
     ]
     return _tabulate(answers, first, others=True)
-
-
-def place_of(tiers: list[list[int]], answers: int) -> list[float]:
-    """Return the place of each answer in a ranking, 0 for the best tier, NaN for those in none."""
-    places = {number: place for place, tier in enumerate(tiers) for number in tier}
-    return [places.get(number, math.nan) for number in range(answers)]
 
 
 def _tabulate(answers: list[AnswerState], candidates: list[CandidateState], *, others: bool) -> VoteTable:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from aligngraph.decision import Decision
     from aligngraph.errors import AlignGraphError, DelegationFailedError, ReviewPendingError, RunCancelledError
     from aligngraph.graphs.delegation import build_delegation
+    from aligngraph.learning.feedback import Feedback, afeedback, feedback
     from aligngraph.roles import Agent, Price, Principal
     from aligngraph.session import Session, aask, ask, open_session
     from aligngraph.state import TaskOptions
@@ -22,6 +23,7 @@ _HOMES = {
     "Decision": "aligngraph.decision",
     "DelegationContext": "aligngraph.context",
     "DelegationFailedError": "aligngraph.errors",
+    "Feedback": "aligngraph.learning.feedback",
     "Game": "aligngraph.team",
     "Learning": "aligngraph.team",
     "Price": "aligngraph.roles",
@@ -32,8 +34,10 @@ _HOMES = {
     "TaskOptions": "aligngraph.state",
     "Team": "aligngraph.team",
     "aask": "aligngraph.session",
+    "afeedback": "aligngraph.learning.feedback",
     "ask": "aligngraph.session",
     "build_delegation": "aligngraph.graphs.delegation",
+    "feedback": "aligngraph.learning.feedback",
     "open_session": "aligngraph.session",
 }
 
@@ -44,6 +48,7 @@ __all__ = [
     "Decision",
     "DelegationContext",
     "DelegationFailedError",
+    "Feedback",
     "Game",
     "Learning",
     "Price",
@@ -54,8 +59,10 @@ __all__ = [
     "TaskOptions",
     "Team",
     "aask",
+    "afeedback",
     "ask",
     "build_delegation",
+    "feedback",
     "open_session",
 ]
 

@@ -159,6 +159,8 @@ class Decision(_Part):
     """One answer and why; `model_dump(mode="json")` is the object that `aligngraph ask --json` prints.
 
     Attributes:
+        warnings: what does not make the run degraded but wants looking at, as an arm whose payoff has changed of late.
+        learners: the share that each learner has in the posterior; competence alone until there was feedback.
         status: `degraded` when something failed on the way (see `problems`), `failed` when there is no answer.
         answer: the short final answer; None when the run failed.
         text: the whole solution that stands for it: of its class the one shown to the principal.
@@ -170,6 +172,7 @@ class Decision(_Part):
     run_id: str
     status: Status
     problems: list[str]
+    warnings: list[str] = []
     answer: str | None
     text: str | None
     domain: str
@@ -182,6 +185,7 @@ class Decision(_Part):
     game: GameReport | None
     alternatives: Alternatives | None
     weights: Weights
+    learners: dict[str, float] = {}
     stopped: Stopped | None = None
     usage: UsageReport
     seconds: float

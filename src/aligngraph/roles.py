@@ -1,7 +1,9 @@
 """The roles of a team, as its file describes them: agents that propose, a principal that ranks."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, model_validator
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
 NODE_NAMES = ("intake", "settle", "principal", "policy_update", "answer")
+PRINCIPAL = "principal"
 _AGENT_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 
 
@@ -171,6 +174,12 @@ class Agent(Table):
         chosen = self.temperature if isinstance(self.model, ModelSpec) else getattr(self.model, "temperature", None)
         return chosen == 0
 
+    @property
+    def arms(self) -> dict[str, str]:
+        """Its arms by name, each with the digest of what it is made of: another model or strategy is another arm."""
+        label = model_label(self.model)
+        return {f"{self.name}/{one.name}": _digest(label, one.digest) for one in self.strategies}
+
     def strategy(self, sample: int) -> Strategy:
         """Return the strategy of sample number `sample`, from 0."""
         return self.strategies[sample % len(self.strategies)]
@@ -197,7 +206,12 @@ class JudgeTable(Table):
     @property
     def arm(self) -> str:
         """The name under which its trust is learned where it is one of several."""
-        return f"principal/{self.ranker.name}@{self.label}"
+        return f"{PRINCIPAL}/{self.ranker.name}@{self.label}"
+
+    @property
+    def made_of(self) -> str:
+        """The digest of its ranker and model."""
+        return _digest(self.label, self.ranker.model_dump_json())
 
 
 class Principal(JudgeTable):
@@ -230,3 +244,14 @@ class Principal(JudgeTable):
     def judges(self) -> tuple[JudgeTable, ...]:
         """The principal itself and its panel."""
         return (self, *self.panel)
+
+    @property
+    def arms(self) -> dict[str, str]:
+        """The principal as a whole and each judge of a panel, with the digests of what they are made of."""
+        own = {judge.arm: judge.made_of for judge in self.judges}
+        return {PRINCIPAL: _digest(*own.values()), **own}
+
+
+def _digest(*parts: str) -> str:
+    """Return eight hexadecimal digits that change with any of the parts."""
+    return blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()

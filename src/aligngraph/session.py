@@ -21,7 +21,9 @@ from aligngraph.decision import Decision
 from aligngraph.errors import ReviewPendingError, UsageError
 from aligngraph.graphs.delegation import DelegationGraph, wire_delegation
 from aligngraph.known_runs import KnownRuns, refuse_strange_name, unknown_run
+from aligngraph.learning.feedback import Feedback, give_feedback, read_said
 from aligngraph.nodes import Resources
+from aligngraph.nodes.resources import open_store
 from aligngraph.persistence import Location, PolicyStore, open_checkpointer, prune_checkpoints
 from aligngraph.persistence.tables import storable
 from aligngraph.policy import DEFAULT_WAVES
@@ -148,6 +150,14 @@ class Session:
         except ReviewPendingError as error:
             raise ReviewPendingError(run_id, {**error.review, "problem": error.review["problem"] or TAKEN}) from None
 
+    async def feedback(self, run_id: str, *, correct: bool | None = None, answer: str | None = None) -> Feedback:
+        """Return what became of feedback on a run, as `afeedback` does.
+
+        Raises:
+            UsageError: not exactly one of `correct` and `answer` was given, there is no such run, or it has not ended.
+        """
+        return await give_feedback(self.store, run_id, read_said(correct=correct, answer=answer))
+
     async def cancel(self, run_id: str) -> Ending:
         """Stop a run, be it of this session or of another process, and return what became of it.
 
@@ -252,7 +262,11 @@ async def open_session(
     """
     members = team if isinstance(team, Team) else Team.load(team)
     location = Location.find(db)
-    async with await PolicyStore.open(location) as store, open_checkpointer(location) as checkpointer:
+    kept = members.privacy
+    async with (
+        await open_store(location, kept, {}) as store,
+        open_checkpointer(location, keeps=kept.store_texts, seals=kept.encrypt) as checkpointer,
+    ):
         resources = Resources.sharing(members, store)
         graph = wire_delegation(resources, DelegationContext, checkpointer)
         session = Session(members, graph, store, checkpointer, resources)

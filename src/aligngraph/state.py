@@ -115,12 +115,25 @@ class RankingState(TypedDict):
 
 
 class ArmRecord(TypedDict):
-    """Sums of what an arm was paid, in this domain and in all others."""
+    """Sums of what an arm was paid, in this domain and in all others; of what feedback taught, and of what it lost, here.
 
+    `made_of` is the digest of its model and strategy: of another arm of that name nothing is known here.
+    """
+
+    made_of: str
     total: float
     count: float
     other_total: float
     other_count: float
+    gradient: float
+    loss: float
+
+
+class LearnerRecord(TypedDict):
+    """Tasks that a learner was measured on, and its loss summed over them."""
+
+    count: float
+    loss: float
 
 
 class LearnedState(TypedDict):
@@ -128,6 +141,7 @@ class LearnedState(TypedDict):
 
     arms: dict[str, ArmRecord]
     principals: dict[str, ArmRecord]
+    learners: dict[str, LearnerRecord]
 
 
 class OutcomeState(TypedDict):
@@ -136,6 +150,7 @@ class OutcomeState(TypedDict):
     chosen: int
     posterior: list[float]
     policy: dict[str, list[float]]
+    learners: dict[str, float]
     game: dict[str, Any]
     alternatives: dict[str, Any]
 
@@ -172,8 +187,9 @@ class TaskInput(TypedDict):
 class DelegationState(TypedDict):
     """Everything that nodes share; `run` is absent before a thread's first task.
 
-    `due` are the ids of the samples to be drawn next, None for all of the round; `waiting` those of the waves after it,
-    and `stopped` says why some were left out. `decision` is the audit of the run, the last of `messages` the answer. `agreed` is what the votes of round 1 alone
+    `dealt` are the samples of each arm in a round, None where every agent draws its own. `due` are the ids of the samples to be drawn next, None for all of the round; `waiting` those of the waves after it,
+    and `stopped` says why some were left out. `evidence` is what can be learned of
+    the task, `decision` the audit of the run, the last of `messages` the answer. `agreed` is what the votes of round 1 alone
     think of the first choice of the principal and of each judge of its panel, in [0, 1], by arm; those that made none, or
     that a stand-in ranked for, are not in it.
     """
@@ -183,6 +199,7 @@ class DelegationState(TypedDict):
     options: TaskOptions
     run: NotRequired[RunState]
     round: int
+    dealt: dict[str, int] | None
     due: list[str] | None
     waiting: list[list[str]]
     stopped: StoppedState | None
@@ -194,7 +211,9 @@ class DelegationState(TypedDict):
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState
+    evidence: dict[str, Any] | None
     problems: Annotated[list[str], add]
+    warnings: list[str]
     decision: dict[str, Any] | None
 
 
@@ -206,6 +225,7 @@ class StateUpdate(TypedDict, total=False):
     options: TaskOptions
     run: RunState
     round: int
+    dealt: dict[str, int] | None
     due: list[str] | None
     waiting: list[list[str]]
     stopped: StoppedState | None
@@ -217,5 +237,7 @@ class StateUpdate(TypedDict, total=False):
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState
+    evidence: dict[str, Any] | None
     problems: Any  # a list, or Overwrite
+    warnings: list[str]
     decision: dict[str, Any] | None

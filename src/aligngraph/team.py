@@ -1,6 +1,7 @@
 """The team: who proposes, who ranks, and how the game is played and learned from."""
 
 import os
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
@@ -23,7 +24,7 @@ TEAM_VARIABLE = "ALIGNGRAPH_TEAM"
 
 _CAPS = {"calls", "tokens", "seconds", "money"}
 _OPERATIONAL: dict[str, Any] = {
-    **dict.fromkeys(("retry", "circuit", "cache", "allow_unsafe_programs"), True),
+    **dict.fromkeys(("retry", "circuit", "cache", "privacy", "allow_unsafe_programs"), True),
     "budget": _CAPS,
 }
 
@@ -55,9 +56,15 @@ class Game(Table):
 
 
 class Learning(Table):
-    """What a task leaves behind: `on` learns, `frozen` does not, `shadow` learns but decides by plain vote."""
+    """What a task leaves behind.
+
+    Attributes:
+        mode: `on` learns, `frozen` does not, `shadow` learns but decides by plain vote.
+        half_life: tasks of a domain after which what was learned counts half; None forgets nothing.
+    """
 
     mode: LearningMode = "on"
+    half_life: float | None = Field(default=None, ge=1, le=1e9)
 
 
 class Budget(Table):
@@ -71,6 +78,8 @@ class Budget(Table):
         money: in the unit of the prices; every model must have one.
         stop: `settled` asks in waves, and no further once more samples would hardly change the decision.
         threshold: how sure of that it must be, in [0.5, 1].
+        deal: `fixed` has every agent draw its own samples; `learned` deals as many in all by what each arm has earned, at
+            least one to each while they last.
     """
 
     samples: int | None = Field(default=None, ge=1)
@@ -80,6 +89,7 @@ class Budget(Table):
     money: float | None = Field(default=None, gt=0)
     stop: Literal["all", "settled"] = "all"
     threshold: float = Field(default=0.9, ge=0.5, le=1)
+    deal: Literal["fixed", "learned"] = "fixed"
 
     @property
     def caps(self) -> Caps:
@@ -97,6 +107,19 @@ class Cache(Table):
 
     responses: bool = False
     keep_days: float = Field(default=30, gt=0, le=36_500)
+
+
+class Privacy(Table):
+    """Which texts last: tasks, candidates, answers, verdicts and decisions. What was learned needs none of them.
+
+    Attributes:
+        store_texts: whether they are kept at all; else they are in memory while the run is under way, and it cannot be
+            taken up by another process.
+        encrypt: whether they are encrypted at rest, checkpoints included, with the key in LANGGRAPH_AES_KEY.
+    """
+
+    store_texts: bool = True
+    encrypt: bool = False
 
 
 class Team(Table):
@@ -117,6 +140,7 @@ class Team(Table):
     retry: RetrySettings = RetrySettings()
     circuit: CircuitSettings = CircuitSettings()
     cache: Cache = Cache()
+    privacy: Privacy = Privacy()
     strategy_folder: str = Field(default="strategies", min_length=1, exclude=True)
     allow_unsafe_programs: bool = False
 
@@ -134,6 +158,14 @@ class Team(Table):
     def _pay_once(self) -> Self:
         if self.answers.judge is not None and self.principal.ranker.name == "human":
             raise ValueError("answers.judge would be asked anew with every reply of the ranker 'human': leave one out")
+        return self
+
+    @model_validator(mode="after")
+    def _need_no_texts_that_nobody_keeps(self) -> Self:
+        if not self.privacy.store_texts and self.cache.responses:
+            raise ValueError("cache.responses keeps texts, which privacy.store_texts = false forbids: leave one out")
+        if not self.privacy.store_texts and self.principal.ranker.name == "human":
+            raise ValueError("a run that waits for a person needs its texts, which privacy.store_texts = false forbids")
         return self
 
     @classmethod
@@ -174,6 +206,16 @@ class Team(Table):
             return cls.model_validate(resolved, context=_strategy_folder(table, folder))
         except ValidationError as error:
             raise TeamError(f"{source}: {'; '.join(map(_describe, error.errors()))}") from error
+
+    @property
+    def arms(self) -> dict[str, str]:
+        """The arms of all agents, with the digests of what they are made of."""
+        return {arm: made_of for agent in self.agents for arm, made_of in agent.arms.items()}
+
+    @property
+    def samples(self) -> int:
+        """Samples that all agents together draw in a round."""
+        return min(sum(agent.samples for agent in self.agents), self.budget.samples or sys.maxsize)
 
     @property
     def proposing_models(self) -> tuple[Model, ...]:

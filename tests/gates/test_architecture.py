@@ -35,16 +35,18 @@ ALLOWED = {
     "decision": set(),
     "context": FOUNDATION | {"team", "roles"},
     "sandbox": set(),
-    "nodes": FOUNDATION | CORE | SHARED | {"calling", "ranking", "persistence", "sandbox"},
+    "learning": FOUNDATION | {"answers", "persistence", "policy", "roles", "state", "sync_door"},
+    "nodes": FOUNDATION | CORE | SHARED | {"calling", "learning", "ranking", "persistence", "sandbox"},
     "graphs": {"nodes", "persistence", "models"} | SHARED,
     "known_runs": FOUNDATION | SHARED | {"nodes", "persistence"},
     "cancellation": {"errors", "persistence"},
     "session": FOUNDATION
     | SHARED
-    | {"cancellation", "graphs", "known_runs", "nodes", "persistence", "policy", "sync_door"},
+    | {"cancellation", "graphs", "known_runs", "learning", "nodes", "persistence", "policy", "sync_door"},
     "estimation": FOUNDATION | SHARED | {"answers", "calling", "models", "nodes", "persistence", "prompts", "ranking"},
     "chat_model": SHARED | {"session", "sync_door"},
     "bench": FOUNDATION | {"decision", "persistence", "policy", "session", "state"},
+    "report": FOUNDATION | {"decision", "learning", "persistence", "policy", "state"},
     "trials": FOUNDATION | {"answers", "models", "policy", "prompts", "ranking"},
     "cli": FOUNDATION
     | SHARED
@@ -54,14 +56,16 @@ ALLOWED = {
         "calling",
         "cancellation",
         "estimation",
+        "learning",
         "models",
         "nodes",
         "persistence",
         "ranking",
+        "report",
         "session",
         "trials",
     },
-    "aligngraph": {"errors", "chat_model", "context", "decision", "graphs", "roles", "session", "state", "team"},
+    "aligngraph": {"errors", "chat_model", "context", "decision", "graphs", "learning", "roles", "session", "state", "team"},
     "errors": set(),
     "randomness": set(),
     "isolation": {"errors"},
@@ -96,7 +100,7 @@ def test_the_policy_imports_numpy_and_the_standard_library_only():
         if room_of(module) == "policy"
         for name in imports_of(path)
     }
-    assert names <= {"aligngraph", "numpy", "collections", "dataclasses", "math", "typing", "functools"}
+    assert names <= {"aligngraph", "numpy", "collections", "dataclasses", "math", "typing", "functools", "statistics"}
 
 
 def functions():

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from aligngraph.cli.bench_commands import bench_app
+from aligngraph.cli.options import AsJson, Database, TeamFile
+from aligngraph.cli.policy_commands import policy_app
 from aligngraph.errors import AlignGraphError
 
 app = typer.Typer(
@@ -16,31 +19,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-policy_app = typer.Typer(help="What earlier tasks taught.", no_args_is_help=True)
 models_app = typer.Typer(help="Models on this machine.", no_args_is_help=True)
-bench_app = typer.Typer(help="Benchmarks on this machine.", no_args_is_help=True)
 app.add_typer(policy_app, name="policy")
 app.add_typer(models_app, name="models")
 app.add_typer(bench_app, name="bench")
-
-TeamFile = Annotated[
-    str | None, typer.Option("--team", help="Team file (TOML). Default: $ALIGNGRAPH_TEAM, else the built-in team.")
-]
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--db", help="Folder or PostgreSQL URL of what lasts. Default: $ALIGNGRAPH_DB, else your data folder."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Rankers = Annotated[
-    list[str] | None,
-    typer.Option(help="A ranker's name, or a table as in a team file; may be repeated. Default: the principal's own."),
-]
-TrialSeed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of places and labels.")]
-RESULTS = (
-    "Where to write the results; what is known so far lies beside it (.jsonl), and the same command goes on from it."
-)
 
 
 def _read_stdin() -> str:
@@ -120,6 +102,39 @@ def review(
 
 
 @app.command()
+def feedback(
+    run: Annotated[str, typer.Argument(help="Name of a run that has ended.")],
+    db: Database = None,
+    answer: Annotated[str | None, typer.Option(help="The right answer, where it is known.")] = None,
+    *,
+    correct: Annotated[
+        bool | None, typer.Option("--correct/--wrong", help="Whether the answer that was given is right.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Say what an answer turned out to be: it replaces what the run thought of itself."""
+    from aligngraph.cli.feedback import give
+
+    give(run, correct=correct, answer=answer, db=db, as_json=json)
+
+
+@app.command()
+def report(
+    name: Annotated[str, typer.Argument(metavar="RUN|DOMAIN", help="Name of a run that has ended, or of a domain.")],
+    db: Database = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Where the page goes. Default: report.html; with --text nowhere.")
+    ] = None,
+    *,
+    text: Annotated[bool, typer.Option("--text", help="Print the report here.")] = False,
+) -> None:
+    """Write one page, complete in itself: what a run decided and why, or what a domain has learned."""
+    from aligngraph.cli.report import write_report
+
+    write_report(name, output, db=db, text=text)
+
+
+@app.command()
 def cancel(run: Annotated[str, typer.Argument(help="Name of a run that is under way.")], db: Database = None) -> None:
     """Stop a run that another process asks; `ask --run` takes it up again where it stopped."""
     from aligngraph.cli.cancel import cancel_run
@@ -155,19 +170,6 @@ def doctor(
     raise typer.Exit(examine_principal(team, as_json=json) if principal else examine(team, db, as_json=json))
 
 
-@policy_app.command("show")
-def policy_show(
-    domain: Annotated[str | None, typer.Option(help="This domain only.")] = None,
-    db: Database = None,
-    *,
-    json: AsJson = False,
-) -> None:
-    """Show, by domain, every arm's competence, weight and failures, the principal's trust, and models that failed."""
-    from aligngraph.cli.policy import show
-
-    show(domain, db, as_json=json)
-
-
 @models_app.command("list")
 def models_list(*, json: AsJson = False) -> None:
     """List the embedded models and where their weights are."""
@@ -184,98 +186,6 @@ def models_pull(
     from aligngraph.cli.models import pull_model
 
     pull_model(model)
-
-
-@bench_app.callback()
-def _bench() -> None:
-    """Benchmarks on this machine."""
-
-
-@bench_app.command("speed")
-def bench_speed(
-    output: Annotated[Path, typer.Option(help="Where to write the figures.")] = Path("bench-speed.json"),
-    repeats: Annotated[int, typer.Option(help="How often everything is measured.")] = 7,
-    *,
-    cold: Annotated[
-        bool, typer.Option("--cold", help="Also `make run` on a clone of this folder's repository, nothing cached.")
-    ] = False,
-) -> None:
-    """Measure speed and size next to their limits; takes about a minute."""
-    from aligngraph.bench.speed import run_speed
-
-    run_speed(output, repeats, cold=cold)
-
-
-@bench_app.command("attack")
-def bench_attack(
-    team: TeamFile = None,
-    ranker: Rankers = None,
-    limit: Annotated[
-        int, typer.Option(min=1, help="Pairs of an attack and an item, for each ranker; 540 are all.")
-    ] = 135,
-    seed: TrialSeed = 0,
-    output: Annotated[Path, typer.Option(help=RESULTS)] = Path("attack.json"),
-    *,
-    undefended: Annotated[
-        bool, typer.Option("--undefended", help="Attack a plain prompt without defences as well.")
-    ] = False,
-) -> None:
-    """Measure how often hostile candidates talk the principal into preferring them."""
-    from aligngraph.cli.attack import AttackTrial, attack
-
-    attack(team, AttackTrial(ranker or (), undefended, limit, seed, output))
-
-
-@bench_app.command("rankers")
-def bench_rankers(
-    data: Annotated[Path, typer.Option(envvar="ALIGNGRAPH_DATA", help="Folder of the recorded panels.")],
-    team: TeamFile = None,
-    ranker: Rankers = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Questions of each panel. Default: all.")] = None,
-    swap_questions: Annotated[
-        int, typer.Option(min=0, help="How many questions are ranked in two opposite orders.")
-    ] = 20,
-    seed: TrialSeed = 0,
-    output: Annotated[Path, typer.Option(help=RESULTS)] = Path("rankers.json"),
-) -> None:
-    """Compare rankers, asked by the team's principal, on recorded candidates whose right answer is known."""
-    from aligngraph.cli.rankers import RankerTrial, compare_rankers
-
-    compare_rankers(team, RankerTrial(ranker or (), data, limit, swap_questions, seed, output))
-
-
-@bench_app.command("savings")
-def bench_savings(
-    data: Annotated[Path, typer.Option(envvar="ALIGNGRAPH_DATA", help="Folder of the recorded panels.")],
-    agents: Annotated[int, typer.Option(min=1, help="Most agents of a team, drawn at random.")] = 8,
-    samples: Annotated[int, typer.Option(min=1, help="Most samples of one agent in a task.")] = 8,
-    tasks: Annotated[int, typer.Option(min=1, help="Most tasks of a team.")] = 300,
-    draws: Annotated[int, typer.Option(min=1, help="How many teams are drawn.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of teams, tasks and orders.")] = 0,
-    threshold: Annotated[
-        float, typer.Option(min=0, max=1, help="Posterior of the leading answer above which the rest is not asked.")
-    ] = 0.9,
-    output: Annotated[Path, typer.Option(help="Where to write the results.")] = Path("savings.json"),
-) -> None:
-    """Compare early stop with drawing all samples, on recorded candidates whose right answer is known."""
-    from aligngraph.cli.savings import compare_savings
-    from aligngraph.trials.waves import ReplaySetting
-
-    compare_savings(data, ReplaySetting(agents, samples, tasks, draws, seed, threshold), output)
-
-
-@bench_app.command("resilience")
-def bench_resilience(
-    tasks: Annotated[int, typer.Option(min=1, help="How many tasks are asked.")] = 200,
-    fault_rate: Annotated[float, typer.Option(min=0, max=1, help="The share of requests that meet a fault.")] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of tasks, replies and faults.")] = 0,
-    output: Annotated[Path, typer.Option(help="Where to write the results.")] = Path("resilience.json"),
-) -> None:
-    """Ask a team on a server that fails, and on one that does not; takes about two minutes and no key."""
-    from aligngraph.bench.resilience import Setting
-    from aligngraph.cli.resilience import try_resilience
-
-    try_resilience(Setting(tasks, fault_rate, seed), output)
 
 
 def main() -> None:

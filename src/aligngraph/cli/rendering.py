@@ -37,6 +37,8 @@ def print_decision(decision: Decision) -> None:
     screen = console()
     for problem in decision.problems:
         screen.print(f"[yellow]![/] {shown(problem)}")
+    for warning in decision.warnings:
+        screen.print(f"[yellow]note[/] {shown(warning)}")
     if decision.answer is None:
         return
     screen.print(Panel(shown(decision.text or ""), title="solution", title_align="left"))

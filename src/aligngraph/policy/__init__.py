@@ -1,5 +1,6 @@
 """The numeric core in plain numpy: the game of one task, its regret, the competence that lasts, the decision."""
 
+from aligngraph.policy.belief import LEARNERS, Belief, Learners, believe
 from aligngraph.policy.competence import (
     anchor_from_trust,
     competence,
@@ -10,6 +11,16 @@ from aligngraph.policy.competence import (
     weight,
 )
 from aligngraph.policy.decision import choose, entropy, pooled_majority
+from aligngraph.policy.delegation import (
+    allot,
+    chances,
+    delegation_losses,
+    delegation_regret_bound,
+    forgetting_regret_bound,
+    sample_shares,
+)
+from aligngraph.policy.drift import decay, has_drifted
+from aligngraph.policy.feedback import belief_after_wrong, fed_back_payoffs, right_target
 from aligngraph.policy.game import (
     DEFAULT_SMOOTHING,
     GameOutcome,
@@ -19,8 +30,20 @@ from aligngraph.policy.game import (
     payoff,
     play,
     tilted,
+    trace,
     vote_shares,
 )
+from aligngraph.policy.gradient import gradient_increment, gradient_posterior, gradient_weights, loss_gradient
+from aligngraph.policy.hindsight import (
+    Hindsight,
+    JudgedTask,
+    fixed_loss,
+    gradient_regret_bound,
+    hindsight,
+    realised_gradient_regret_bound,
+)
+from aligngraph.policy.interval import Interval, competence_interval
+from aligngraph.policy.mixture import log_loss, mix, mixture_shares
 from aligngraph.policy.regret import anchored_nash_gap, external_regret, nash_gap, regret_bound
 from aligngraph.policy.round import GameRules, RoundOutcome, play_round
 from aligngraph.policy.stopping import (
@@ -40,23 +63,50 @@ __all__ = [
     "DEFAULT_SMOOTHING",
     "DEFAULT_THRESHOLD",
     "DEFAULT_WAVES",
+    "LEARNERS",
+    "Belief",
     "GameOutcome",
     "GameRules",
+    "Hindsight",
+    "Interval",
+    "JudgedTask",
+    "Learners",
     "RoundOutcome",
     "Schedule",
     "Stop",
     "StopReason",
+    "allot",
     "anchor_from_trust",
     "anchored_nash_gap",
     "asking_order",
+    "belief_after_wrong",
+    "believe",
+    "chances",
     "choose",
     "competence",
+    "competence_interval",
+    "decay",
+    "delegation_losses",
+    "delegation_regret_bound",
     "early_stop",
     "entropy",
     "external_regret",
+    "fed_back_payoffs",
+    "fixed_loss",
+    "forgetting_regret_bound",
+    "gradient_increment",
+    "gradient_posterior",
+    "gradient_regret_bound",
+    "gradient_weights",
+    "has_drifted",
+    "hindsight",
     "initial_policy",
     "is_unchangeable",
+    "log_loss",
+    "loss_gradient",
     "mirror_step",
+    "mix",
+    "mixture_shares",
     "nash_gap",
     "open_posterior",
     "payoff",
@@ -65,10 +115,14 @@ __all__ = [
     "pooled_majority",
     "posterior",
     "principal_anchor",
+    "realised_gradient_regret_bound",
     "regret_bound",
+    "right_target",
+    "sample_shares",
     "self_assessed_payoff",
     "stopped_payoffs",
     "tilted",
+    "trace",
     "trust",
     "vote_shares",
     "wave_sizes",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from aligngraph.policy.belief import Belief, Learners, believe
 from aligngraph.policy.checks import FloatArray
-from aligngraph.policy.competence import posterior, weight
 from aligngraph.policy.decision import choose, pooled_majority
 from aligngraph.policy.game import GameOutcome, initial_policy, play, vote_shares
 
@@ -28,26 +28,29 @@ class RoundOutcome:
     Attributes:
         game: the game's outcome, policies `[A, K]`.
         anchor: what the game was anchored with.
-        weights: `[A]`, what each arm's vote weighed.
-        posterior: `[K]`, on the simplex.
-        unranked_posterior: `[K]`, the same from the votes alone, as if the principal had said nothing.
+        belief: what the learners make of the final policies.
+        unranked_posterior: `[K]`, the posterior of the votes alone, as if the principal had said nothing.
         chosen: column of the decision.
         majority: column of the pooled majority vote.
     """
 
     game: GameOutcome
     anchor: float
-    weights: FloatArray
-    posterior: FloatArray
+    belief: Belief
     unranked_posterior: FloatArray
     chosen: int
     majority: int
+
+    @property
+    def posterior(self) -> FloatArray:
+        """The posterior over the answers, `[K]`, on the simplex."""
+        return self.belief.posterior
 
 
 def play_round(
     counts: npt.ArrayLike,
     preference: npt.ArrayLike,
-    competence: npt.ArrayLike,
+    learners: Learners,
     rules: GameRules,
     *,
     principal_order: npt.ArrayLike | None = None,
@@ -58,7 +61,7 @@ def play_round(
         counts: `[A, K]` valid samples of each arm for each answer, each row with at least one; columns in the order in
             which the answers were first seen.
         preference: `[K, K]`, the probability that the principal prefers row to column.
-        competence: `[A]`, in (0, 1).
+        learners: what they know of the arms.
         rules: of the game.
         principal_order: `[K]`, the principal's rank of each answer, low is good; None where it gave none.
 
@@ -68,14 +71,13 @@ def play_round(
     counted = np.asarray(counts, dtype=np.float64)
     start = initial_policy(vote_shares(counted), rules.smoothing)
     game = play(start, preference, step_size=rules.step_size, anchor=rules.anchor, max_steps=rules.max_steps)
-    weights, samples = weight(competence, counted.shape[1]), counted.sum(axis=1)
-    belief, seen = posterior(weights, samples, game.policy), np.arange(counted.shape[1])
+    samples, seen = counted.sum(axis=1), np.arange(counted.shape[1])
+    belief = believe(learners, samples, game.policy)
     return RoundOutcome(
         game=game,
         anchor=rules.anchor,
-        weights=weights,
-        posterior=belief,
-        unranked_posterior=posterior(weights, samples, start),
-        chosen=choose(belief, principal_order, seen),
+        belief=belief,
+        unranked_posterior=believe(learners, samples, start).posterior,
+        chosen=choose(belief.posterior, principal_order, seen),
         majority=pooled_majority(counted, seen),
     )

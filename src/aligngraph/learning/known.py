@@ -1,0 +1,92 @@
+"""What earlier tasks taught, as a task reads it when it begins: of each arm, of the principals, of the learners."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from aligngraph.persistence import Sums
+from aligngraph.policy import LEARNERS, Learners, competence, principal_anchor, sample_shares, trust, weight
+from aligngraph.roles import PRINCIPAL
+from aligngraph.state import ArmRecord, LearnedState, LearnerRecord
+
+DELEGATION: Final = "delegation"
+"""The learner that deals out the samples: its count is the tasks that arms were paid for."""
+
+UNSEEN = ArmRecord(made_of="", total=0.0, count=0.0, other_total=0.0, other_count=0.0, gradient=0.0, loss=0.0)
+
+
+def read_learned(sums: Sums, arms: Mapping[str, str], principals: Mapping[str, str]) -> LearnedState:
+    """Return what the sums say of these arms and principals, by name, each with the digest of what it is made of."""
+    learners = {name: sums.find(name, "") for name in (*LEARNERS, DELEGATION)}
+    return LearnedState(
+        arms={arm: _record(sums, arm, made_of) for arm, made_of in arms.items()},
+        principals={arm: _record(sums, arm, made_of) for arm, made_of in principals.items()},
+        learners={name: LearnerRecord(count=known.count, loss=known.loss) for name, known in learners.items()},
+    )
+
+
+def read_competence(learned: LearnedState, arms: Iterable[str]) -> list[float]:
+    """Return the competence of each arm, in (0, 1)."""
+    return _competence([learned["arms"].get(arm, UNSEEN) for arm in arms])
+
+
+def known_tasks(learned: LearnedState, arms: Iterable[str]) -> list[float]:
+    """Return how many tasks of the domain the competence of each arm rests on."""
+    return [learned["arms"].get(arm, UNSEEN)["count"] for arm in arms]
+
+
+def read_learners(learned: LearnedState, arms: Iterable[str], *, team_samples: int) -> Learners:
+    """Return what the learners know of these arms, the players of a game."""
+    names = list(arms)
+    return Learners(
+        competence=read_competence(learned, names),
+        gradient=[learned["arms"].get(arm, UNSEEN)["gradient"] for arm in names],
+        team_samples=team_samples,
+        losses=[learned["learners"][name]["loss"] for name in LEARNERS],
+        fed_back=learned["learners"][LEARNERS[0]]["count"],
+    )
+
+
+def judge_trust(learned: LearnedState, arm: str, *, answers: int) -> float:
+    """Return how much a judge's word weighs in a panel over this many answers, in nats, > 0; all start alike."""
+    (mean,) = _competence([learned["principals"].get(arm, UNSEEN)])
+    return trust(mean, answers)
+
+
+def weigh_arms(learned: LearnedState, *, answers: int) -> dict[str, float]:
+    """Return the weight of each arm's vote in a task with this many answers."""
+    names = list(learned["arms"])
+    return dict(zip(names, weight(read_competence(learned, names), answers).tolist(), strict=True))
+
+
+def share_samples(learned: LearnedState) -> dict[str, float]:
+    """Return the share of the samples that each arm has earned, on the simplex."""
+    names = list(learned["arms"])
+    losses = [learned["arms"][arm]["loss"] for arm in names]
+    return dict(zip(names, sample_shares(losses, learned["learners"][DELEGATION]["count"]).tolist(), strict=True))
+
+
+def earned_anchor(learned: LearnedState, answers: int) -> float:
+    """Return the anchor of a game over this many answers: the less the principal proved right, the firmer it holds."""
+    record = learned["principals"].get(PRINCIPAL, UNSEEN)
+    return principal_anchor(record["total"], record["count"], answers, record["other_total"], record["other_count"])
+
+
+def _competence(records: list[ArmRecord]) -> list[float]:
+    total, count, other_total, other_count = (
+        [record[name] for record in records] for name in ("total", "count", "other_total", "other_count")
+    )
+    means: list[float] = competence(total, count, other_total, other_count).tolist()
+    return means
+
+
+def _record(sums: Sums, arm: str, made_of: str) -> ArmRecord:
+    here, elsewhere = sums.find(arm, made_of), sums.lent(arm, made_of)
+    return ArmRecord(
+        made_of=made_of,
+        total=here.total,
+        count=here.count,
+        other_total=elsewhere.total,
+        other_count=elsewhere.count,
+        gradient=here.gradient,
+        loss=here.loss,
+    )
