@@ -16,6 +16,7 @@ from langgraph.types import Overwrite
 from aligngraph.answers import AnswerForm, AnswerKind
 from aligngraph.context import DelegationContext
 from aligngraph.errors import TaskError, UsageError
+from aligngraph.learning.drifting import find_drift
 from aligngraph.learning.known import read_learned, share_samples, weigh_arms
 from aligngraph.models import estimate_tokens, input_limit, model_label
 from aligngraph.nodes.lines import unpriced_models
@@ -49,9 +50,10 @@ async def open_task(
         stored, sums, problems = await asyncio.gather(
             _start_run(store, asked, options), store.read_sums(domain), resources.learn_circuits(store)
         )
+        learned = read_learned(sums, team.arms, team.principal.arms)
+        warnings = await find_drift(store, domain, learned)
     resources.open_anew(stored.run_id)
     runtime.stream_writer({"event": "run", "run_id": stored.run_id})
-    learned = read_learned(sums, team.arms, team.principal.arms)
     weights = weigh_arms(learned, answers=2)
     dealt = _deal(team, learned, stored.seed) if team.budget.deal == "learned" else None
     waves = plan_waves(team, learned, stored.seed, dealt) if team.budget.stop == "settled" else []
@@ -73,7 +75,7 @@ async def open_task(
         outcome=None,
         weights={"before": weights, "after": weights},
         evidence=None,
-        warnings=[],
+        warnings=warnings,
         problems=Overwrite([f"policy store: {line}" for line in (*sums.quarantined, *problems)]),
         decision=None,
     )

@@ -6,6 +6,7 @@ from aligngraph.persistence.learned_records import (
     AppliedUpdate,
     ArmKey,
     ArmKind,
+    Arms,
     ArmSums,
     Counted,
     DomainState,
@@ -21,7 +22,7 @@ from aligngraph.persistence.location import ENVIRONMENT_VARIABLE, Location
 from aligngraph.persistence.policy_log import PolicyLog
 from aligngraph.persistence.policy_store import PolicyStore
 from aligngraph.persistence.records import Candidate, FinalStatus, Response, Run, RunStatus
-from aligngraph.persistence.replay import replayed
+from aligngraph.persistence.replay import advance, replayed
 from aligngraph.persistence.textless import KeptTexts, TextlessStore
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "ArmKey",
     "ArmKind",
     "ArmSums",
+    "Arms",
     "Candidate",
     "Counted",
     "Difference",
@@ -51,6 +53,7 @@ __all__ = [
     "TextlessStore",
     "Update",
     "UpdateKind",
+    "advance",
     "compare",
     "open_checkpointer",
     "prune_checkpoints",

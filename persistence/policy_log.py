@@ -104,6 +104,15 @@ class PolicyLog:
                 yield update
             place["after"], chunk = (updates[-1].sequence or 0 if updates else after), len(updates)
 
+    async def read_latest(self, domain: str, number: int) -> list[Update]:
+        """Return the latest updates of a domain, at most `number`, in order of sequence."""
+        latest = select(UPDATES).where(UPDATES.c.domain == domain).order_by(UPDATES.c.sequence.desc()).limit(number)
+
+        def work(connection: Connection) -> list[Update]:
+            return [read_row(row) for row in connection.execute(latest).mappings()][::-1]
+
+        return await self._database.read(work)
+
     async def read_learned(self, domain: str) -> AsyncIterator[Learned]:
         """Yield the runs of a domain with evidence that taught it something, in order of their first update."""
         turns = await self._database.read(lambda connection: read_turns(connection, domain))
@@ -143,6 +152,22 @@ class PolicyLog:
             return tuple(update for updates in found for update in updates)
 
         return await self._database.write(work)
+
+    async def preview_rollback(self, to: int | str, domain: str | None = None) -> tuple[Difference, ...]:
+        """Return what `rollback` with the same arguments would change.
+
+        Raises:
+            StoreError: as for `rollback`.
+        """
+        name = None if domain is None else storable(domain)
+
+        def work(connection: Connection) -> tuple[Difference, ...]:
+            place, now = find_place(connection, to, name), read_arms(connection).sound
+            domains = [name] if name is not None else sorted(connection.scalars(_DOMAINS))
+            then = {one: replay_until(connection, one, place.find(connection, one)) for one in domains}
+            return compare({one: now.get(one, {}) for one in domains}, then)
+
+        return await self._database.read(work)
 
     async def export(self) -> Export:
         """Return the sums of every domain; rows that make no sense are left out."""

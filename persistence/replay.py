@@ -11,13 +11,19 @@ def replayed(updates: Iterable[Update]) -> dict[ArmKey, ArmSums]:
     """Return the sums that the updates of one domain make, in order of sequence, from nothing."""
     arms: dict[ArmKey, ArmSums] = {}
     for update in updates:
-        for key in update.cleared:
-            arms.pop(key, None)
-        if update.decay != 1:
-            arms = {key: _shrink(sums, update.decay) for key, sums in arms.items()}
-        for increment in update.increments:
-            arms[increment.key] = _grow(arms.get(increment.key), increment, update.at)
+        advance(arms, update)
     return arms
+
+
+def advance(arms: dict[ArmKey, ArmSums], update: Update) -> None:
+    """Change the sums of a domain as the update does: those of cleared arms go, all but failures shrink, increments come."""
+    for key in update.cleared:
+        arms.pop(key, None)
+    if update.decay != 1:
+        for key, sums in arms.items():
+            arms[key] = _shrink(sums, update.decay)
+    for increment in update.increments:
+        arms[increment.key] = _grow(arms.get(increment.key), increment, update.at)
 
 
 @dataclass(frozen=True)

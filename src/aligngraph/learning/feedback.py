@@ -124,7 +124,7 @@ def correct(
     evidence: Evidence, verdict: Verdict, learned: LearnedState, updates: tuple[Counted, ...]
 ) -> tuple[Increment, ...]:
     """Return what turns what the run taught so far into what it teaches by this verdict; nothing of a frozen run."""
-    if not updates:
+    if not any(one.update.kind == "task" for one in updates):
         return ()
     taken_back = [part.scaled(-1) for update in updates for part in update.left]
     without = after(learned, taken_back)
@@ -190,9 +190,7 @@ async def afeedback(
         return await give_feedback(store, run_id, said)
 
 
-def feedback(
-    run_id: str, *, correct: bool | None = None, answer: str | None = None, db: str | None = None
-) -> Feedback:
+def feedback(run_id: str, *, correct: bool | None = None, answer: str | None = None, db: str | None = None) -> Feedback:
     """Return what became of feedback, as `afeedback` does, from code that is not async."""
     return run_blocking(afeedback(run_id, correct=correct, answer=answer, db=db))
 

@@ -1,0 +1,70 @@
+"""`aligngraph policy reset`, `rollback` and `prune`: forgetting, each shown first."""
+
+import asyncio
+from collections.abc import Sequence
+
+from aligngraph.cli.differences import agree
+from aligngraph.cli.policy_store import open_known
+from aligngraph.cli.rendering import console
+from aligngraph.errors import UsageError
+from aligngraph.persistence import Difference, compare
+
+
+def reset_domain(domain: str, db: str | None, *, yes: bool) -> None:
+    """Forget what a domain has learned, its log left as it is.
+
+    Raises:
+        UsageError: the domain has learned nothing, or nobody is there to be asked.
+    """
+    differences = asyncio.run(_all_of(domain, db))
+    if not differences:
+        raise UsageError(f"domain {domain!r} has learned nothing: `policy show` lists those that have")
+    if agree(differences, yes=yes, question=f"Forget all that domain {domain!r} has learned?"):
+        asyncio.run(_reset(domain, db))
+        console().print("forgotten; `policy rollback` brings it back")
+
+
+def roll_back(to: str, domain: str | None, db: str | None, *, yes: bool) -> None:
+    """Give one domain or all the sums that they had at a run, a time or a number of `policy history`.
+
+    Raises:
+        UsageError: nobody is there to be asked.
+        StoreError: `to` names nothing.
+    """
+    place = int(to) if to.isdecimal() else to
+    differences = asyncio.run(_preview(place, domain, db))
+    if agree(differences, yes=yes, question=f"Go back to {to}?"):
+        asyncio.run(_roll_back(place, domain, db))
+        console().print("gone back; this is logged, and can be undone in the same way")
+
+
+def prune_runs(keep_days: float, db: str | None) -> None:
+    """Drop the texts of runs that ended more days ago, and say how many; what they taught stays."""
+    dropped = asyncio.run(_prune(keep_days, db))
+    console().print(f"dropped the texts of {dropped} run{'' if dropped == 1 else 's'}; what they taught stays")
+
+
+async def _all_of(domain: str, db: str | None) -> Sequence[Difference]:
+    async with open_known(db) as store:
+        export = await store.log.export()
+    return compare({domain: export.domains.get(domain, {})}, {})
+
+
+async def _reset(domain: str, db: str | None) -> None:
+    async with open_known(db) as store:
+        await store.log.reset(domain)
+
+
+async def _preview(to: int | str, domain: str | None, db: str | None) -> Sequence[Difference]:
+    async with open_known(db) as store:
+        return await store.log.preview_rollback(to, domain)
+
+
+async def _roll_back(to: int | str, domain: str | None, db: str | None) -> None:
+    async with open_known(db) as store:
+        await store.log.rollback(to, domain)
+
+
+async def _prune(keep_days: float, db: str | None) -> int:
+    async with open_known(db) as store:
+        return await store.prune(keep_days=keep_days)
