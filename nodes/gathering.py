@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from aligngraph.learning.evidence import Evidence, Rules
+from aligngraph.learning.evidence import Evidence, Judged, Rules
 from aligngraph.learning.known import share_samples
 from aligngraph.nodes.votes import arm_of, count_first_votes, count_votes
 from aligngraph.policy import RoundOutcome, chances
@@ -40,8 +40,8 @@ def gather_evidence(
         planned=team.samples,
         preference=tuple(map(tuple, ranking["preference"])) if ranking else None,
         tiers=tuple(map(tuple, ranking["tiers"])) if ranking else (),
-        judges=_first_choices(state),
-        agreed=state["agreed"],
+        judges=first_choices(state),
+        agreed={arm: Judged(**judged) for arm, judged in state["agreed"].items()},
         principals={arm: record["made_of"] for arm, record in state["learned"]["principals"].items()},
         stopped=bool(state.get("stopped")),
         chances=_chances(state, team),
@@ -49,7 +49,8 @@ def gather_evidence(
     )
 
 
-def _first_choices(state: DelegationState) -> dict[str, tuple[int, ...]]:
+def first_choices(state: DelegationState) -> dict[str, tuple[int, ...]]:
+    """Return the answers that the principal and each judge of a panel like best, by arm; a stand-in's are left out."""
     ranking = state["ranking"]
     if ranking is None or ranking["stand_in"]:
         return {}

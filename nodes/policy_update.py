@@ -9,13 +9,22 @@ from aligngraph.context import DelegationContext
 from aligngraph.learning.evidence import Evidence
 from aligngraph.learning.known import earned_anchor, read_learners, weigh_arms
 from aligngraph.learning.teaching import after, place_of, teach
-from aligngraph.nodes.gathering import gather_evidence
+from aligngraph.nodes.gathering import first_choices, gather_evidence
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.votes import VoteTable, count_votes
 from aligngraph.persistence import Update
-from aligngraph.policy import LEARNERS, GameRules, RoundOutcome, decay, entropy, play_round
+from aligngraph.policy import (
+    LEARNERS,
+    GameRules,
+    RoundOutcome,
+    decay,
+    entropy,
+    play_round,
+    posterior_clarity,
+    principal_payoff,
+)
 from aligngraph.roles import PRINCIPAL
-from aligngraph.state import DelegationState, OutcomeState, StateUpdate, WeightsState
+from aligngraph.state import DelegationState, JudgedState, OutcomeState, StateUpdate, WeightsState
 from aligngraph.team import Game, LearningMode, Team
 
 SELF_ASSESSMENT = 1  # the key of a task's one update without feedback, however many rounds it took
@@ -50,7 +59,7 @@ async def update_policy(
 
 def _play(state: DelegationState, votes: VoteTable, game: Game, team: Team) -> RoundOutcome:
     answers, ranking = len(state["answers"]), state["ranking"]
-    anchor = earned_anchor(state["learned"], answers) if game.anchor == "trust" else game.anchor
+    anchor = earned_anchor(state["learned"], votes.arms, answers) if game.anchor == "trust" else game.anchor
     ranks = place_of(ranking["tiers"], answers) if ranking and ranking["tiers"] else None
     return play_round(
         votes.counts,
@@ -118,13 +127,17 @@ def _losers(state: DelegationState, outcome: OutcomeState) -> list[str]:
     return [agent for agent, number in _own_majorities(state).items() if number != outcome["chosen"]]
 
 
-def _agreement(state: DelegationState, played: RoundOutcome) -> dict[str, float]:
-    """Return what the votes alone think of the first choice of the principal and of its judges, by arm."""
-    ranking = state["ranking"]
-    if ranking is None or ranking["stand_in"]:
-        return {}
-    first_choices = {PRINCIPAL: ranking["tiers"], **{judge["arm"]: judge["tiers"] for judge in ranking["judges"]}}
-    return {arm: float(played.unranked_posterior[tiers[0]].mean()) for arm, tiers in first_choices.items() if tiers}
+def _agreement(state: DelegationState, played: RoundOutcome) -> dict[str, JudgedState]:
+    """Return what the votes alone make of the principal's duels and of its judges' first choices, by arm."""
+    belief, ranking = played.unranked_posterior, state["ranking"]
+    judged = {
+        arm: JudgedState(payoff=float(belief[list(first)].mean()), clarity=1.0)
+        for arm, first in first_choices(state).items()
+    }
+    if ranking is not None and PRINCIPAL in judged:
+        paid = principal_payoff(belief, ranking["preference"])
+        judged[PRINCIPAL] = JudgedState(payoff=paid, clarity=posterior_clarity(belief))
+    return judged
 
 
 async def _learn(state: DelegationState, evidence: Evidence, mode: LearningMode, resources: Resources) -> WeightsState:

@@ -118,7 +118,7 @@ class ArmSums:
         count: tasks.
         failures: failed calls.
         gradient: dual coordinate of exponentiated gradient.
-        loss: cumulative loss.
+        loss: cumulative loss; of a principal, what its tasks lacked in clarity, in [0, 1] a task.
         changed_at: last increment, UTC, ISO 8601; None if it is not known. It takes no part in comparisons.
     """
 

@@ -114,8 +114,17 @@ class RankingState(TypedDict):
     usage: Usage
 
 
+class JudgedState(TypedDict):
+    """What a principal or judge was paid for its ranking, in [0, 1], and how much of its skill could be seen, in [0, 1]."""
+
+    payoff: float
+    clarity: float
+
+
 class ArmRecord(TypedDict):
-    """Sums of what an arm was paid, in this domain and in all others; of what feedback taught, and of what it lost, here.
+    """Sums of what an arm was paid, in this domain and in all others; of what feedback taught here; and of its loss.
+
+    The loss of a principal is what its tasks lacked in clarity, that of an agent's arm what it lost where samples are dealt.
 
     `made_of` is the digest of its model and strategy: of another arm of that name nothing is known here.
     """
@@ -125,6 +134,7 @@ class ArmRecord(TypedDict):
     count: float
     other_total: float
     other_count: float
+    other_loss: float
     gradient: float
     loss: float
 
@@ -190,7 +200,7 @@ class DelegationState(TypedDict):
     `dealt` are the samples of each arm in a round, None where every agent draws its own. `due` are the ids of the samples to be drawn next, None for all of the round; `waiting` those of the waves after it,
     and `stopped` says why some were left out. `evidence` is what can be learned of
     the task, `decision` the audit of the run, the last of `messages` the answer. `agreed` is what the votes of round 1 alone
-    think of the first choice of the principal and of each judge of its panel, in [0, 1], by arm; those that made none, or
+    make of the ranking of the principal and of the first choice of each judge of its panel, by arm; those that made none, or
     that a stand-in ranked for, are not in it.
     """
 
@@ -207,7 +217,7 @@ class DelegationState(TypedDict):
     candidates: Annotated[list[CandidateState], merge_candidates]
     answers: list[AnswerState]
     ranking: RankingState | None
-    agreed: dict[str, float]
+    agreed: dict[str, JudgedState]
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState
@@ -233,7 +243,7 @@ class StateUpdate(TypedDict, total=False):
     candidates: Any  # a list, or Overwrite
     answers: list[AnswerState]
     ranking: RankingState | None
-    agreed: dict[str, float]
+    agreed: dict[str, JudgedState]
     principal_usage: Usage
     outcome: OutcomeState | None
     weights: WeightsState

@@ -100,3 +100,37 @@ def bench_resilience(
     from aligngraph.cli.resilience import try_resilience
 
     try_resilience(Setting(tasks, fault_rate, seed), output)
+
+
+@bench_app.command("replay")
+def bench_replay(  # noqa: PLR0913 - named options
+    panel: Annotated[str, typer.Argument(help="Name of the recorded panel, such as gen_gsm8k_subq.")],
+    data: DataFolder,
+    *,
+    judge: Annotated[str, typer.Option(help="none, or simulated:P, right about a pair with probability P.")] = "none",
+    agents: Annotated[str, typer.Option(help="Most agents of a team, drawn at random; or all.")] = "8",
+    tasks: Annotated[str, typer.Option(help="Most tasks of a team; or all.")] = "300",
+    samples: Annotated[int, typer.Option(min=1, help="Most samples of one agent in a task.")] = 8,
+    draws: Annotated[int, typer.Option(min=1, help="How many teams are drawn.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of teams, tasks and orders.")] = 0,
+    output: Annotated[Path, typer.Option(help="Where to write the results.")] = Path("replay.json"),
+    feedback: Annotated[bool, typer.Option("--feedback", help="Tell the right answers after each task.")] = False,
+    weaker_half: Annotated[
+        bool, typer.Option("--weaker-half", help="Draw from the weaker half of the agents.")
+    ] = False,
+) -> None:
+    """Compare rules of deciding on a recorded panel, each learning from nothing as it goes."""
+    from aligngraph.cli.replay import read_judge, read_number, replay_panel
+    from aligngraph.trials.replay_tasks import ReplaySetting
+
+    setting = ReplaySetting(
+        judge=read_judge(judge),
+        feedback=feedback,
+        agents=read_number("--agents", agents),
+        weaker_half=weaker_half,
+        tasks=read_number("--tasks", tasks),
+        samples=samples,
+        draws=draws,
+        seed=seed,
+    )
+    replay_panel(panel, data, setting, output)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -15,14 +16,14 @@ from aligngraph.cli.differences import print_json
 from aligngraph.cli.policy_store import holds_nothing
 from aligngraph.cli.rendering import console, shown
 from aligngraph.learning.drifting import find_drift
-from aligngraph.learning.known import earned_anchor, read_learned, read_learners, share_samples, weigh_arms
+from aligngraph.learning.known import read_learned, share_samples, trust_principal, weigh_arms
 from aligngraph.persistence import ArmKey, ArmSums, DomainSummary, Location, PolicyStore, Sums
 from aligngraph.persistence.call_records import CircuitRow
-from aligngraph.policy import LEARNERS, competence, competence_interval, mixture_shares
+from aligngraph.policy import LEARNER_PRIOR, LEARNERS, competence, competence_interval, mixture_shares
 from aligngraph.roles import PRINCIPAL
 
-TWO_ANSWERS, THREE_ANSWERS = 2, 3
-HEADINGS = ("arm", "tasks", "competence", "90 %", "weight", "share", "failed", "changed")
+TWO_ANSWERS = 2
+HEADINGS = ("arm", "tasks", "competence, 90 %", "weight", "share", "failed", "changed")
 
 
 def show(domain: str | None, db: str | None, *, as_json: bool) -> None:
@@ -65,7 +66,8 @@ async def _read(domain: str | None, db: str | None) -> _Known:
 
 async def _describe(summary: DomainSummary, store: PolicyStore) -> dict[str, Any]:
     sums = await store.read_sums(summary.domain)
-    agents, drift = {}, []
+    agents: dict[str, Any] = {}
+    drift: list[str] = []
     for made_of in _makings(summary):
         entry = _describe_arms(summary, sums, made_of)
         agents |= entry["arms"]
@@ -116,14 +118,16 @@ def _describe_arms(summary: DomainSummary, sums: Sums, made_of: Mapping[str, str
 
 
 def _describe_principals(summary: DomainSummary, sums: Sums) -> dict[str, Any]:
-    """Return how often the votes, or feedback, agreed with the first choices of the principal and of each judge."""
+    """Return how the principal fared in its duels, and how often the votes agreed with each judge of a panel."""
     latest = sorted(summary.arms.items(), key=lambda item: (item[1].changed_at or "", item[0]))
     principals = {key.arm: key.made_of for key, known in latest if known.kind == "principal"}
     learned = read_learned(sums, {}, principals)
     judges = {arm: _describe_judge(sums.find(arm, made_of)) for arm, made_of in sorted(principals.items())}
     principal = judges.pop(PRINCIPAL, None)
     if principal is not None:
-        principal["anchor"] = earned_anchor(learned, THREE_ANSWERS)
+        own = sums.find(PRINCIPAL, principals[PRINCIPAL])
+        principal["clarity"] = 1 - own.loss / own.count if own.count else None
+        principal["trust"] = trust_principal(learned)
     return {"principal": principal, "judges": judges}
 
 
@@ -133,19 +137,21 @@ def _describe_judge(sums: ArmSums) -> dict[str, Any]:
 
 def _describe_learners(sums: Sums) -> dict[str, Any]:
     """Return the tasks with feedback, and what each learner lost on them and has in the mixture; nothing without any."""
-    learners = read_learners(read_learned(sums, {}, {}), [], team_samples=1)
-    if not learners.fed_back:
+    tasks = sums.find(LEARNERS[0]).count
+    if not tasks:
         return {}
     losses = [sums.find(name).loss for name in LEARNERS]
-    shares = mixture_shares(losses).tolist()
+    shares = mixture_shares(losses, LEARNER_PRIOR).tolist()
     rows = zip(LEARNERS, losses, shares, strict=True)
     its = {name: {"log_loss": loss, "share": share} for name, loss, share in rows}
-    return {"tasks": int(learners.fed_back), **its}
+    return {"tasks": int(tasks), **its}
 
 
 def _print_domain(entry: dict[str, Any], screen: Console) -> None:
     tasks = f"{entry['tasks']} task{'' if entry['tasks'] == 1 else 's'}"
-    table = Table(title=f"domain {shown(entry['domain'])}: {tasks}", title_justify="left")
+    table = Table(
+        title=f"domain {shown(entry['domain'])}: {tasks}", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
     for heading in HEADINGS:
         left = heading == "arm"
         table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=not left)
@@ -167,8 +173,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     low, high = row["interval"]
     return (
         str(row["tasks"]),
-        f"{row['competence']:.3f}",
-        f"{low:.2f}-{high:.2f}",
+        f"{row['competence']:.3f} {low:.2f}-{high:.2f}",
         f"{row['weight']:.3f}",
         f"{row['share']:.2f}",
         str(row["failures"]),
@@ -180,8 +185,8 @@ def _notes(entry: Mapping[str, Any]) -> list[str]:
     notes = []
     if principal := entry["principal"]:
         notes.append(
-            f"principal: ranked {principal['tasks']} tasks, mean posterior of its first choice "
-            f"{principal['agreement'] or 0:.3f}, anchor {principal['anchor']:.2f} (three answers)"
+            f"principal: ranked {principal['tasks']} tasks, {principal['agreement'] or 0:.3f} of its duels won by the right "
+            f"answer as far as is known, clarity {principal['clarity'] or 0:.2f}, trust {principal['trust']:.2f} nats a duel"
         )
     for arm, judge in entry["judges"].items():
         notes.append(f"{arm}: ranked {judge['tasks']} tasks, mean posterior {judge['agreement'] or 0:.3f}")
@@ -190,5 +195,5 @@ def _notes(entry: Mapping[str, Any]) -> list[str]:
             f"{name} {learners[name]['share']:.2f} (log loss {learners[name]['log_loss']:.1f} nats)"
             for name in LEARNERS
         ]
-        notes.append(f"feedback on {learners['tasks']} tasks; the decisions are {' and '.join(parts)}")
+        notes.append(f"feedback on {learners['tasks']} tasks; the decisions are {', '.join(parts)}")
     return notes

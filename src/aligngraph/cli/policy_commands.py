@@ -104,7 +104,7 @@ def policy_rollback(
 
 @policy_app.command("prune")
 def policy_prune(
-    keep_days: Annotated[float, typer.Option(min=0, help="Texts of runs that ended more days ago go.")],
+    keep_days: Annotated[float, typer.Option(help="Texts of runs that ended more days ago go.")],
     db: Database = None,
 ) -> None:
     """Drop the texts of old runs; what they taught stays."""
@@ -118,21 +118,27 @@ def policy_learn(
     panel: Annotated[
         Path | None, typer.Option(help="A folder with a recorded panel, or a file with one task a line.")
     ] = None,
-    domain: Annotated[str, typer.Option(help="Under which it is learned, where the record names none.")] = "general",
+    domain: Annotated[
+        str | None,
+        typer.Option(help="With --runs: this one only. Else: where the record names none. Default: general."),
+    ] = None,
     team: TeamFile = None,
     mapping: Annotated[list[str] | None, typer.Option("--map", help="SOURCE=AGENT/STRATEGY; may be repeated.")] = None,
     db: Database = None,
     *,
     runs: Annotated[bool, typer.Option("--runs", help="Learn anew from all stored runs.")] = False,
     dry_run: DryRun = False,
-    yes: Yes = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --runs: do it without asking.")] = False,
 ) -> None:
     """Learn from recorded tasks whose right answers are known, or anew from all stored runs."""
     from aligngraph.cli.policy_learn import learn_from_panel, learn_from_runs
+    from aligngraph.cli.policy_record import UNNAMED, RecordedPanel
 
     if runs == (panel is not None):
         raise typer.BadParameter("one of --panel and --runs is needed")
+    if runs and (team or mapping):
+        raise typer.BadParameter("--team and --map go with --panel")
     if panel is None:
-        learn_from_runs(db, yes=yes, dry_run=dry_run)
+        learn_from_runs(domain, db, yes=yes, dry_run=dry_run)
     else:
-        learn_from_panel(panel, domain, team, mapping or (), db)
+        learn_from_panel(RecordedPanel(panel, domain or UNNAMED, mapping or ()), team, db, dry_run=dry_run)

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import Any, Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from aligngraph.cli.differences import print_json
@@ -14,7 +15,9 @@ from aligngraph.persistence import ArmKey, ArmSums, PolicyStore, Update, advance
 from aligngraph.policy import competence, weight
 
 TWO_ANSWERS = 2
-HEADINGS = ("no.", "UTC", "what", "run", "payoff", "tasks", "competence", "weight")
+LESSONS = {"task", "feedback", "learn"}  # what other changes add is no payoff
+HEADINGS = ("no.", "UTC", "what", "payoff", "tasks", "competence", "weight", "run")
+LEFT = ("UTC", "what", "run")
 
 
 def show_history(arm: str, domain: str | None, db: str | None, limit: int, *, as_json: bool) -> None:
@@ -31,13 +34,13 @@ def show_history(arm: str, domain: str | None, db: str | None, limit: int, *, as
         return
     screen = console()
     for name, changes in found.items():
-        made_of = sorted({change["made_of"] for change in changes})
-        table = Table(
-            title=f"{shown(arm)} in domain {shown(name)}, made of {shown(', '.join(made_of))}", title_justify="left"
-        )
+        made_of = sorted({change["made_of"] for change in changes} - {""})
+        making = f", made of {', '.join(made_of)}" if made_of else ""
+        title = f"{shown(arm)} in domain {shown(name)}{shown(making)}"
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for heading in HEADINGS:
-            left = heading in HEADINGS[1:4]
-            table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=heading != "run")
+            justify: Literal["left", "right"] = "left" if heading in LEFT else "right"
+            table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading != "run")
         for change in changes:
             table.add_row(*_cells(change, several=len(made_of) > 1))
         screen.print(table)
@@ -61,7 +64,8 @@ async def _changes(store: PolicyStore, domain: str, arm: str, limit: int) -> lis
 
 
 def _describe(update: Update, key: ArmKey, sums: ArmSums | None) -> dict[str, Any]:
-    paid = [part.payoff for part in update.increments if part.key == key and (part.payoff or part.count)]
+    lesson = update.kind in LESSONS
+    paid = [part.payoff for part in update.increments if lesson and part.key == key and (part.payoff or part.count)]
     mean = None if sums is None else float(competence(min(max(0.0, sums.total), sums.count), sums.count))
     return {
         "number": update.sequence,
@@ -77,16 +81,18 @@ def _describe(update: Update, key: ArmKey, sums: ArmSums | None) -> dict[str, An
 
 
 def _cells(change: dict[str, Any], *, several: bool) -> tuple[str, ...]:
-    numbers = (change[name] for name in ("payoff", "tasks", "competence", "weight"))
-    payoff, tasks, mean, own = ("-" if number is None else f"{number:.3f}" for number in numbers)
     run = f"{change['run_id']} ({change['made_of']})" if several else change["run_id"]
     return (
         str(change["number"]),
-        change["at"][5:19].replace("T", " "),
+        change["at"][5:16].replace("T", " "),
         change["kind"],
+        _number(change["payoff"], ".3f"),
+        _number(change["tasks"], ".6g"),
+        _number(change["competence"], ".3f"),
+        _number(change["weight"], ".3f"),
         shown(run),
-        payoff,
-        tasks,
-        mean,
-        own,
     )
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)

@@ -9,6 +9,9 @@ from aligngraph.cli.rendering import console
 from aligngraph.errors import UsageError
 from aligngraph.persistence import Difference, compare
 
+LONGEST_DAYS = 365_000
+NUMBER_DIGITS = 18  # longer ones no database counts
+
 
 def reset_domain(domain: str, db: str | None, *, yes: bool) -> None:
     """Forget what a domain has learned, its log left as it is.
@@ -31,15 +34,21 @@ def roll_back(to: str, domain: str | None, db: str | None, *, yes: bool) -> None
         UsageError: nobody is there to be asked.
         StoreError: `to` names nothing.
     """
-    place = int(to) if to.isdecimal() else to
+    place = int(to) if to.isdecimal() and len(to) <= NUMBER_DIGITS else to
     differences = asyncio.run(_preview(place, domain, db))
-    if agree(differences, yes=yes, question=f"Go back to {to}?"):
+    if agree(differences, yes=yes, question=f"Go back to {to!r}?"):
         asyncio.run(_roll_back(place, domain, db))
         console().print("gone back; this is logged, and can be undone in the same way")
 
 
 def prune_runs(keep_days: float, db: str | None) -> None:
-    """Drop the texts of runs that ended more days ago, and say how many; what they taught stays."""
+    """Drop the texts of runs that ended more days ago, and say how many; what they taught stays.
+
+    Raises:
+        UsageError: no calendar has that day.
+    """
+    if not 0 <= keep_days <= LONGEST_DAYS:
+        raise UsageError(f"--keep-days {keep_days!r}: 0 to {LONGEST_DAYS} is allowed")
     dropped = asyncio.run(_prune(keep_days, db))
     console().print(f"dropped the texts of {dropped} run{'' if dropped == 1 else 's'}; what they taught stays")
 

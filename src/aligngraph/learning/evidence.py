@@ -23,6 +23,14 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What a principal or judge was paid for its ranking, and how much of its skill could be seen; both in [0, 1]."""
+
+    payoff: float
+    clarity: float = 1.0
+
+
+@dataclass(frozen=True)
 class Evidence:
     """All that can be learned of one task; A arms of the team, K answers as first seen in seed order.
 
@@ -41,7 +49,7 @@ class Evidence:
         preference: `[K][K]`, the probability that the principal prefers row to column; None where it was not asked.
         tiers: numbers of answers in the principal's order, those of one tier tied.
         judges: by arm, the answers that the principal and each of its judges like best; a stand-in's are left out.
-        agreed: by arm, what the votes of the first round thought of the first choice of the principal and its judges.
+        agreed: by arm, what the votes of the first round made of the ranking of the principal and of its judges.
         principals: by arm, digests of what the principal and its judges are made of.
         stopped: whether the last samples of the first round were left out.
         chances: `[A]`, how likely each arm was to be asked at all, where samples were dealt by chance; else all were sure.
@@ -62,7 +70,7 @@ class Evidence:
     preference: tuple[Row, ...] | None = None
     tiers: tuple[tuple[int, ...], ...] = ()
     judges: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    agreed: Mapping[str, float] = field(default_factory=dict)
+    agreed: Mapping[str, Judged] = field(default_factory=dict)
     principals: Mapping[str, str] = field(default_factory=dict)
     stopped: bool = False
     chances: Row = ()

@@ -89,7 +89,7 @@ class _Correction:
         arms = dict(zip(self.evidence.arms, self.evidence.made_of, strict=True))
         self.domain, self.increments = known.run.domain, ()
         self.before = read_learned(known.sums, arms, self.evidence.principals)
-        if known.updates and _last_words(known.updates) == self._words:
+        if not known.updates or _last_words(known.updates) == self._words:
             return None
         self.increments = correct(self.evidence, self.verdict, self.before, known.updates)
         run_id, round_ = known.run.run_id, known.next_round

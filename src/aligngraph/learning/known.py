@@ -4,14 +4,26 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from aligngraph.persistence import Sums
-from aligngraph.policy import LEARNERS, Learners, competence, principal_anchor, sample_shares, trust, weight
+from aligngraph.policy import (
+    LEARNERS,
+    Learners,
+    PrincipalRecord,
+    competence,
+    principal_trust,
+    sample_shares,
+    trust,
+    weight,
+)
+from aligngraph.policy import earned_anchor as anchor_of_record
 from aligngraph.roles import PRINCIPAL
 from aligngraph.state import ArmRecord, LearnedState, LearnerRecord
 
 DELEGATION: Final = "delegation"
 """The learner that deals out the samples: its count is the tasks that arms were paid for."""
 
-UNSEEN = ArmRecord(made_of="", total=0.0, count=0.0, other_total=0.0, other_count=0.0, gradient=0.0, loss=0.0)
+UNSEEN = ArmRecord(
+    made_of="", total=0.0, count=0.0, other_total=0.0, other_count=0.0, other_loss=0.0, gradient=0.0, loss=0.0
+)
 
 
 def read_learned(sums: Sums, arms: Mapping[str, str], principals: Mapping[str, str]) -> LearnedState:
@@ -36,10 +48,11 @@ def known_tasks(learned: LearnedState, arms: Iterable[str]) -> list[float]:
 
 def read_learners(learned: LearnedState, arms: Iterable[str], *, team_samples: int) -> Learners:
     """Return what the learners know of these arms, the players of a game."""
-    names = list(arms)
+    names, shares = list(arms), share_samples(learned)
     return Learners(
         competence=read_competence(learned, names),
         gradient=[learned["arms"].get(arm, UNSEEN)["gradient"] for arm in names],
+        shares=[shares.get(arm, 1.0 / max(1, len(names))) for arm in names],
         team_samples=team_samples,
         losses=[learned["learners"][name]["loss"] for name in LEARNERS],
         fed_back=learned["learners"][LEARNERS[0]]["count"],
@@ -61,14 +74,29 @@ def weigh_arms(learned: LearnedState, *, answers: int) -> dict[str, float]:
 def share_samples(learned: LearnedState) -> dict[str, float]:
     """Return the share of the samples that each arm has earned, on the simplex."""
     names = list(learned["arms"])
+    if not names:
+        return {}
     losses = [learned["arms"][arm]["loss"] for arm in names]
     return dict(zip(names, sample_shares(losses, learned["learners"][DELEGATION]["count"]).tolist(), strict=True))
 
 
-def earned_anchor(learned: LearnedState, answers: int) -> float:
-    """Return the anchor of a game over this many answers: the less the principal proved right, the firmer it holds."""
-    record = learned["principals"].get(PRINCIPAL, UNSEEN)
-    return principal_anchor(record["total"], record["count"], answers, record["other_total"], record["other_count"])
+def trust_principal(learned: LearnedState) -> float:
+    """Return what the principal's word weighs in one duel of two answers, in nats, >= 0; of an unknown one nothing."""
+    return principal_trust(*_principal_records(learned))
+
+
+def earned_anchor(learned: LearnedState, arms: Iterable[str], answers: int) -> float:
+    """Return the anchor of a game of these arms: the less the principal proved right next to them, the firmer it holds."""
+    record, borrowed = _principal_records(learned)
+    return anchor_of_record(record, weight(read_competence(learned, arms), answers), answers, borrowed)
+
+
+def _principal_records(learned: LearnedState) -> tuple[PrincipalRecord, PrincipalRecord]:
+    """Return the principal's record in this domain and in all others."""
+    own = learned["principals"].get(PRINCIPAL, UNSEEN)
+    here = PrincipalRecord(own["total"], own["count"], max(0.0, own["count"] - own["loss"]))
+    lent = max(0.0, own["other_count"] - own["other_loss"])
+    return here, PrincipalRecord(own["other_total"], own["other_count"], lent)
 
 
 def _competence(records: list[ArmRecord]) -> list[float]:
@@ -87,6 +115,7 @@ def _record(sums: Sums, arm: str, made_of: str) -> ArmRecord:
         count=here.count,
         other_total=elsewhere.total,
         other_count=elsewhere.count,
+        other_loss=elsewhere.loss,
         gradient=here.gradient,
         loss=here.loss,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from aligngraph.learning.evidence import Evidence
 from aligngraph.learning.feedback import verdict_of
 from aligngraph.learning.known import earned_anchor, read_learned
-from aligngraph.learning.teaching import Verdict, add_up, after, play_again, teach
+from aligngraph.learning.teaching import Verdict, add_up, after, judge_by, play_again, teach
 from aligngraph.persistence import (
     ArmKey,
     Arms,
@@ -46,9 +46,9 @@ class Relearned:
     sequences: dict[str, int]
 
 
-async def relearn(store: PolicyStore) -> Relearned:
-    """Return what the stored runs teach by the present rules; nothing is changed."""
-    stored = (await store.log.export()).domains
+async def relearn(store: PolicyStore, domain: str | None = None) -> Relearned:
+    """Return what the stored runs teach by the present rules, those of one domain if it is named; nothing is changed."""
+    stored = {entry.domain: entry.arms for entry in await store.summary()}  # those that were reset lent something too
     runs = {name: [run async for run in store.log.read_learned(name)] for name in stored}
     again = _Again({run.run_id: run for its in runs.values() for run in its})
     logs = [[update async for update in store.log.read(name)] for name in stored]
@@ -57,9 +57,10 @@ async def relearn(store: PolicyStore) -> Relearned:
         again.take(update)
         if (update.domain, update.sequence) in rollbacks:
             again.remember(update)
-    corrections = {name: tuple(again.corrections(its)) for name, its in runs.items()}
+    wanted = [name for name in sorted(runs) if domain in {None, name}]
+    corrections = {name: tuple(again.corrections(runs[name])) for name in wanted}
     return Relearned(
-        differences=compare(stored, {name: _corrected(stored[name], corrections[name]) for name in stored}),
+        differences=compare(stored, {name: _corrected(stored[name], corrections.get(name, ())) for name in stored}),
         corrections={name: updates for name, updates in corrections.items() if updates},
         sequences={log[-1].domain: log[-1].sequence or 0 for log in logs if log},
     )
@@ -104,12 +105,14 @@ class _Again:
             return
         if update.kind == "learn":  # it corrected what is learned anew here
             return
+        evidence = Evidence.read(run.evidence)
+        learned = self._read(update.domain, evidence)  # a task is decided by what is known before it shrinks that
         _age(its, update)
         advance(its.arms, replace(update, increments=()))
         if update.kind == "task":
             self.learned_from.add(update.run_id)
         if update.run_id in self.learned_from:  # feedback on a run that was asked frozen teaches nothing
-            self._teach(its, update, Evidence.read(run.evidence))
+            _teach(its, update, evidence, learned)
 
     def remember(self, update: Update) -> None:
         """Keep what is known after the update, to which a later one goes back."""
@@ -125,24 +128,14 @@ class _Again:
             if parts:
                 yield Update(run.run_id, last.round + 1, last.domain, parts, kind="learn")
 
-    def _teach(self, its: _Known, update: Update, evidence: Evidence) -> None:
-        before = its.taught.get(update.run_id, ())
-        learned = after(self._read(update.domain, evidence), [part.scaled(-1) for part in before])
-        verdict = verdict_of(update) if update.kind == "feedback" else None
-        age = its.ages.setdefault(update.run_id, 1.0)
-        taught = tuple(part.scaled(age) for part in teach_again(evidence, learned, verdict))
-        parts = add_up([*taught, *(part.scaled(-1) for part in before)])
-        advance(its.arms, replace(update, cleared=(), decay=1.0, increments=tuple(parts)))
-        its.taught[update.run_id] = taught
-
     def _read(self, domain: str, evidence: Evidence) -> LearnedState:
         elsewhere: dict[ArmKey, ArmSums] = {}
         for name, known in self.known.items():
             for key, sums in known.arms.items():
                 if name != domain:
                     elsewhere[key] = elsewhere[key] + sums if key in elsewhere else sums
-        sums = Sums(self.known[domain].arms, elsewhere)
-        return read_learned(sums, dict(zip(evidence.arms, evidence.made_of, strict=True)), evidence.principals)
+        known_now = Sums(self.known[domain].arms, elsewhere)
+        return read_learned(known_now, dict(zip(evidence.arms, evidence.made_of, strict=True)), evidence.principals)
 
 
 def teach_again(evidence: Evidence, learned: LearnedState, verdict: Verdict | None) -> Parts:
@@ -150,13 +143,25 @@ def teach_again(evidence: Evidence, learned: LearnedState, verdict: Verdict | No
     if verdict is not None or evidence.chosen is None:
         return teach(evidence, learned, verdict)
     if evidence.rules.trusted:
-        anchor = earned_anchor(learned, evidence.answers)
+        players = [evidence.arms[player] for player in evidence.players]
+        anchor = earned_anchor(learned, players, evidence.answers)
         evidence = replace(evidence, rules=replace(evidence.rules, anchor=anchor))
     played = play_again(evidence, learned)
     agreed = evidence.agreed
     if evidence.rounds == 1:
-        agreed = {arm: float(played.unranked_posterior[list(first)].mean()) for arm, first in evidence.judges.items()}
+        agreed = judge_by(played.unranked_posterior.tolist(), evidence)
     return teach(replace(evidence, posterior=tuple(played.posterior.tolist()), agreed=agreed), learned)
+
+
+def _teach(its: _Known, update: Update, evidence: Evidence, learned: LearnedState) -> None:
+    before = its.taught.get(update.run_id, ())
+    without = after(learned, [part.scaled(-1) for part in before])
+    verdict = verdict_of(update) if update.kind == "feedback" else None
+    age = its.ages.setdefault(update.run_id, 1.0)
+    taught = tuple(part.scaled(age) for part in teach_again(evidence, without, verdict))
+    parts = add_up([*taught, *(part.scaled(-1) for part in before)])
+    advance(its.arms, replace(update, cleared=(), decay=1.0, increments=tuple(parts)))
+    its.taught[update.run_id] = taught
 
 
 def _age(its: _Known, update: Update) -> None:

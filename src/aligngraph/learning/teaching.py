@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from aligngraph.learning.evidence import Evidence
+from aligngraph.learning.evidence import Evidence, Judged
 from aligngraph.learning.known import DELEGATION, read_competence, read_learners, share_samples
 from aligngraph.persistence import ArmKey, Increment
 from aligngraph.policy import (
@@ -19,11 +19,14 @@ from aligngraph.policy import (
     log_loss,
     open_posterior,
     play_round,
+    posterior_clarity,
+    principal_payoff,
     right_target,
     self_assessed_payoff,
     stopped_payoffs,
     vote_shares,
 )
+from aligngraph.roles import PRINCIPAL
 from aligngraph.state import ArmRecord, LearnedState, LearnerRecord
 
 Right = tuple[bool, ...]
@@ -42,10 +45,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What the arms and principals of one task are paid, by name, in [0, 1]; who is not in it is paid nothing."""
+    """What the arms and principals of one task are paid, by name; who is not in it is paid nothing."""
 
     payoffs: Mapping[str, float]
-    agreed: Mapping[str, float]
+    agreed: Mapping[str, Judged]
 
 
 def play_again(evidence: Evidence, learned: LearnedState) -> RoundOutcome:
@@ -86,15 +89,26 @@ def assess_itself(evidence: Evidence, learned: LearnedState) -> Lesson:
 def assess_by(verdict: Verdict, evidence: Evidence, learned: LearnedState) -> Lesson:
     """Return what a task pays with feedback: an arm the share of its first votes that were right, as far as is known.
 
-    The principal and its judges are paid the same for what they liked best.
+    The principal is paid the share of its duels that the right answer wins, a judge of a panel for what it likes best.
     """
     if evidence.chosen is None:
         return Lesson({}, {})
     belief = _belief(verdict, evidence, evidence.chosen, learned)
     paid = fed_back_payoffs(evidence.first, belief).tolist()
-    liked = {arm: sum(belief[number] for number in first) / len(first) for arm, first in evidence.judges.items()}
+    likely = sum(belief)
+    judged = judge_by([one / likely for one in belief], evidence) if likely else {}
     payoffs = {arm: payoff for arm, payoff in zip(evidence.arms, paid, strict=True) if not math.isnan(payoff)}
-    return Lesson(payoffs, liked)
+    return Lesson(payoffs, judged)
+
+
+def judge_by(belief: list[float], evidence: Evidence) -> dict[str, Judged]:
+    """Return what a belief about the right answer, `[K]` on the simplex, makes of those that ranked, by arm."""
+    judged = {
+        arm: Judged(sum(belief[number] for number in first) / len(first)) for arm, first in evidence.judges.items()
+    }
+    if PRINCIPAL in judged and evidence.preference is not None:
+        judged[PRINCIPAL] = Judged(principal_payoff(belief, evidence.preference), posterior_clarity(belief))
+    return judged
 
 
 def teach(evidence: Evidence, learned: LearnedState, verdict: Verdict | None = None) -> tuple[Increment, ...]:
@@ -102,8 +116,14 @@ def teach(evidence: Evidence, learned: LearnedState, verdict: Verdict | None = N
     lesson = assess_itself(evidence, learned) if verdict is None else assess_by(verdict, evidence, learned)
     agents = _agent_increments(evidence, learned, lesson)
     principals = [
-        Increment(arm=arm, kind="principal", made_of=evidence.principals.get(arm, ""), payoff=paid)
-        for arm, paid in lesson.agreed.items()
+        Increment(
+            arm=arm,
+            kind="principal",
+            made_of=evidence.principals.get(arm, ""),
+            payoff=judged.payoff,
+            loss=1 - judged.clarity,
+        )
+        for arm, judged in lesson.agreed.items()
     ]
     dealt = _delegation_increment(learned, lesson)
     fed_back = _learners_increments(evidence, learned, verdict) if verdict is not None else []

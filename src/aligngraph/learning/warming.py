@@ -7,7 +7,8 @@ from typing import Final
 from aligngraph.learning.evidence import Evidence, Rules
 from aligngraph.learning.known import read_learned
 from aligngraph.learning.teaching import Verdict, after, play_again, teach
-from aligngraph.persistence import DomainState, PolicyStore, Sums, Update
+from aligngraph.persistence import Difference, DomainState, PolicyStore, Sums, Update, advance, compare
+from aligngraph.persistence.replay import Aftermath, turn_of
 from aligngraph.policy import DEFAULT_SMOOTHING
 
 ANY_ANCHOR: Final = 1.0  # nobody ranked: policies stay as they are
@@ -32,32 +33,90 @@ class RecordedVotes:
     right: tuple[bool, ...]
 
 
+@dataclass(frozen=True)
+class Recording:
+    """Recorded tasks of one domain.
+
+    Attributes:
+        source: what they are recorded in; with a task's name it makes up the name of an update.
+        domain: the kind of task.
+        tasks: in the order in which they are learned from.
+    """
+
+    source: str
+    domain: str
+    tasks: tuple[RecordedVotes, ...]
+
+
+Place = tuple[str, int]  # run id and round
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What became of recorded tasks.
+
+    Attributes:
+        taught: those that were learned from.
+        known: those that had been before, and still count.
+        differences: what that changes.
+    """
+
+    taught: int
+    known: int
+    differences: tuple[Difference, ...]
+
+
 async def warm_up(
-    store: PolicyStore, domain: str, source: str, tasks: Sequence[RecordedVotes], made_of: Mapping[str, str]
-) -> int:
-    """Learn from recorded tasks in their order, each once however often it is asked for; return how many were new.
+    store: PolicyStore,
+    recording: Recording,
+    made_of: Mapping[str, str],
+    *,
+    dry_run: bool = False,
+) -> Warmed:
+    """Learn from recorded tasks in their order, each once however often it is asked for; tasks without a vote teach nothing.
 
     Args:
         store: where it is kept.
-        domain: the kind of task.
-        source: what the tasks are recorded in; with a task's name it makes up the name of the update.
-        tasks: in the order in which they are learned from.
+        recording: what is learned from.
         made_of: by arm, the digest of what it is made of.
+        dry_run: changes nothing.
     """
-    names = {f"panel:{source}:{task.task_id}": task for task in tasks}
-    known = {update.run_id async for update in store.log.read(domain)}
-    fresh = {name: task for name, task in names.items() if name not in known}
+    fresh, states = await _find_new(store, recording), list[DomainState]()
 
     def change(state: DomainState) -> Sequence[Update]:
+        states.append(state)
         return list(_lessons(state, fresh, made_of))
 
-    return len(await store.log.change_domain(domain, change))
+    if dry_run:
+        known = (await store.log.export()).domains.get(recording.domain, {})
+        taught = change(DomainState(recording.domain, 0, known))
+    else:
+        taught = await store.log.change_domain(recording.domain, change)
+    before = states[-1].arms
+    after_it = dict(before)
+    for update in taught:
+        advance(after_it, update)
+    differences = compare({recording.domain: before}, {recording.domain: after_it})
+    return Warmed(len(taught), len(recording.tasks) - len(fresh), differences)
 
 
-def _lessons(state: DomainState, tasks: Mapping[str, RecordedVotes], made_of: Mapping[str, str]) -> Iterable[Update]:
+async def _find_new(store: PolicyStore, recording: Recording) -> dict[Place, RecordedVotes]:
+    """Return the tasks that are not in the sums, by the place in the log that each will take."""
+    turns, own = [], []
+    async for update in store.log.read(recording.domain):
+        turns.append(turn_of(update))
+        own += [update] if update.kind == "learn" else []
+    aftermath = Aftermath(turns)
+    rounds = {update.run_id: update.round for update in own}
+    known = {update.run_id for update in own if aftermath.count(update).left}
+    names = {f"panel:{recording.source}:{task.task_id}": task for task in recording.tasks}
+    return {(name, rounds.get(name, 0) + 1): task for name, task in names.items() if name not in known}
+
+
+def _lessons(state: DomainState, tasks: Mapping[Place, RecordedVotes], made_of: Mapping[str, str]) -> Iterable[Update]:
     arms = dict.fromkeys(arm for task in tasks.values() for arm in task.asked)
     learned = read_learned(Sums(state.arms, {}), {arm: made_of.get(arm, "") for arm in arms}, {})
-    for name, task in tasks.items():
+    for (name, round_), task in tasks.items():
         evidence = evidence_of(task, made_of)
         if not evidence.players:
             continue
@@ -65,7 +124,7 @@ def _lessons(state: DomainState, tasks: Mapping[str, RecordedVotes], made_of: Ma
         evidence = evidence_of(task, made_of, tuple(played.posterior.tolist()), played.chosen)
         increments = teach(evidence, learned, Verdict(task.right))
         learned = after(learned, increments)
-        yield Update(name, 1, state.domain, increments, kind="learn")
+        yield Update(name, round_, state.domain, increments, kind="learn")
 
 
 def evidence_of(

@@ -1,6 +1,6 @@
 """The numeric core in plain numpy: the game of one task, its regret, the competence that lasts, the decision."""
 
-from aligngraph.policy.belief import LEARNERS, Belief, Learners, believe
+from aligngraph.policy.belief import LEARNER_PRIOR, LEARNERS, Belief, Learners, believe
 from aligngraph.policy.competence import (
     anchor_from_trust,
     competence,
@@ -44,6 +44,13 @@ from aligngraph.policy.hindsight import (
 )
 from aligngraph.policy.interval import Interval, competence_interval
 from aligngraph.policy.mixture import log_loss, mix, mixture_shares
+from aligngraph.policy.principal import (
+    PrincipalRecord,
+    earned_anchor,
+    posterior_clarity,
+    principal_payoff,
+    principal_trust,
+)
 from aligngraph.policy.regret import anchored_nash_gap, external_regret, nash_gap, regret_bound
 from aligngraph.policy.round import GameRules, RoundOutcome, play_round
 from aligngraph.policy.stopping import (
@@ -64,6 +71,7 @@ __all__ = [
     "DEFAULT_THRESHOLD",
     "DEFAULT_WAVES",
     "LEARNERS",
+    "LEARNER_PRIOR",
     "Belief",
     "GameOutcome",
     "GameRules",
@@ -71,6 +79,7 @@ __all__ = [
     "Interval",
     "JudgedTask",
     "Learners",
+    "PrincipalRecord",
     "RoundOutcome",
     "Schedule",
     "Stop",
@@ -89,6 +98,7 @@ __all__ = [
     "delegation_losses",
     "delegation_regret_bound",
     "early_stop",
+    "earned_anchor",
     "entropy",
     "external_regret",
     "fed_back_payoffs",
@@ -114,7 +124,10 @@ __all__ = [
     "play_round",
     "pooled_majority",
     "posterior",
+    "posterior_clarity",
     "principal_anchor",
+    "principal_payoff",
+    "principal_trust",
     "realised_gradient_regret_bound",
     "regret_bound",
     "right_target",

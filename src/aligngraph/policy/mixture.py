@@ -17,32 +17,42 @@ def softmax(scores: FloatArray) -> FloatArray:
     return shares
 
 
-def mixture_shares(losses: npt.ArrayLike) -> FloatArray:
-    """Return the share of each learner, `[L]` on the simplex: Bayes from an even prior, that is `softmax(-losses)`.
+def mixture_shares(losses: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> FloatArray:
+    """Return the share of each learner, `[L]` on the simplex: Bayes from a prior, that is `softmax(log prior - losses)`.
 
     Args:
         losses: `[L]`, cumulative log loss of each learner in nats, all over the same tasks with feedback; zeros without
             any.
+        prior: `[L]` on the simplex, all > 0; even by default.
 
     Raises:
-        ValueError: the losses are not `[L]`, or not finite.
+        ValueError: the losses are not `[L]`, or not finite, or the prior is not as above.
     """
-    return softmax(-finite_array("losses", losses, ndim=1))
+    lost = finite_array("losses", losses, ndim=1)
+    if prior is None:
+        return softmax(-lost)
+    believed = simplex_rows("prior", prior, ndim=1)
+    same_length("prior", believed, len(lost))
+    if not believed.all():
+        raise ValueError(f"prior: got {believed.tolist()!r}, allowed are shares > 0")
+    return softmax(np.log(believed) - lost)
 
 
-def mix(posteriors: npt.ArrayLike, losses: npt.ArrayLike) -> FloatArray:
+def mix(posteriors: npt.ArrayLike, losses: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> FloatArray:
     """Return the mixture of the learners' posteriors, `[K]` on the simplex.
 
-    Its cumulative log loss is never more than log L nats above the best learner's, whatever the tasks. [Vovk1998]
+    Its cumulative log loss is never more than -log prior nats above any learner's, log L for an even one, whatever the
+    tasks. [Vovk1998]
 
     Args:
         posteriors: `[L, K]`, rows on the simplex.
         losses: `[L]`, as for `mixture_shares`.
+        prior: `[L]`, as for `mixture_shares`.
 
     Raises:
         ValueError: a shape or value is not as above.
     """
-    rows, shares = simplex_rows("posteriors", posteriors), mixture_shares(losses)
+    rows, shares = simplex_rows("posteriors", posteriors), mixture_shares(losses, prior)
     same_length("losses", shares, len(rows))
     mixed: FloatArray = shares @ rows
     return mixed

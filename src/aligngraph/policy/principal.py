@@ -24,6 +24,7 @@ from aligngraph.policy.competence import ANCHOR_RANGE, BORROWED_TASKS
 PRIOR_CLARITY: Final = 16.0
 PRIOR_SKILL: Final = 0.14
 MOST_SKILL: Final = 0.45
+CAUTION: Final = 1.5  # standard errors; a principal that guesses is trusted for its luck once in fifteen times
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,9 @@ def posterior_clarity(posterior: npt.ArrayLike) -> float:
 def principal_trust(record: PrincipalRecord, borrowed: PrincipalRecord = NO_RECORD) -> float:
     """Return what the principal's word weighs in one duel, in nats, in [0, 3]: cautious log odds of being right.
 
-    What it earned beyond chance, next to what could be seen of it, from a prior of 16 clear tasks at 0.64; taken one
-    standard error lower, so that a principal that guesses is not believed for its luck.
+    What it earned beyond chance, next to what could be seen of it, from a prior of 16 clear tasks at 0.64; taken 1.5
+    standard errors lower, so that a principal that guesses is seldom believed for its luck. An unknown one has no trust:
+    about three clear tasks earn a good one the first.
 
     Args:
         record: its sums in this domain.
@@ -109,7 +111,7 @@ def principal_trust(record: PrincipalRecord, borrowed: PrincipalRecord = NO_RECO
     share = min(1.0, BORROWED_TASKS / borrowed.clarity) if borrowed.clarity else 0.0
     seen = PRIOR_CLARITY + record.clarity + share * borrowed.clarity
     earned = PRIOR_CLARITY * PRIOR_SKILL + record.beyond_chance + share * borrowed.beyond_chance
-    skill = min(max((earned - math.sqrt(seen) / 2) / seen, 0.0), MOST_SKILL)
+    skill = min(max((earned - CAUTION * math.sqrt(seen) / 2) / seen, 0.0), MOST_SKILL)
     return math.log1p(2 * skill) - math.log1p(-2 * skill)
 
 

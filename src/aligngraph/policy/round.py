@@ -69,15 +69,16 @@ def play_round(
         ValueError: a shape or value is not as above.
     """
     counted = np.asarray(counts, dtype=np.float64)
-    start = initial_policy(vote_shares(counted), rules.smoothing)
+    votes = vote_shares(counted)
+    start = initial_policy(votes, rules.smoothing)
     game = play(start, preference, step_size=rules.step_size, anchor=rules.anchor, max_steps=rules.max_steps)
     samples, seen = counted.sum(axis=1), np.arange(counted.shape[1])
-    belief = believe(learners, samples, game.policy)
+    belief = believe(learners, samples, game.policy, votes)
     return RoundOutcome(
         game=game,
         anchor=rules.anchor,
         belief=belief,
-        unranked_posterior=believe(learners, samples, start).posterior,
+        unranked_posterior=believe(learners, samples, start, votes).posterior,
         chosen=choose(belief.posterior, principal_order, seen),
         majority=pooled_majority(counted, seen),
     )

@@ -42,18 +42,19 @@ def describe_trust(points: Sequence[Point], events: Events) -> Section:
     if not known.tasks.any():
         return Section("trust", title, ("The principal has not judged yet, or nothing was learned of it.",))
     agreement = LineChart(
-        "agreement", "task", "posterior at its first choice", (Panel("", (line("mean", x, known.mean),)),), y_range=(0.0, 1.0), events=events
+        "agreement", "task", "duels won by the right answer", (Panel("", (line("mean", x, known.mean),)),), y_range=(0.0, 1.0), events=events
     )  # fmt: skip
     said = (
-        f"Over {counted(round(float(known.tasks[-1])), 'task')} the principal's first choice had posterior "
-        f"{number(float(known.mean[-1]))} on average, which is trust {number(float(known.trust[-1]))} nats among three answers."
+        f"Over {counted(round(float(known.tasks[-1])), 'task')} the right answer won {number(float(known.mean[-1]))} of its "
+        f"duels in the principal's ranking, as far as is known; 0.5 is chance. Its word weighs "
+        f"{number(float(known.trust[-1]))} nats in one duel, a cautious estimate."
     )
     anchors = LineChart(
         "anchors", "task", "anchor of the game", (Panel("", (line("anchor", x, known.anchor),)),), events=events
     )
-    columns = [("mean posterior", known.mean), ("trust, three answers", known.trust)]
+    columns = [("duels won", known.mean), ("trust, nats a duel", known.trust)]
     first = Figure(
-        "Mean posterior at the principal's first choice",
+        "Duels that the right answer won in the principal's ranking",
         said,
         agreement,
         series_table("Trust over the tasks", x, columns),

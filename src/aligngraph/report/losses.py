@@ -14,6 +14,7 @@ import numpy as np
 
 from aligngraph.learning.evidence import Evidence
 from aligngraph.policy import (
+    LEARNER_PRIOR,
     LEARNERS,
     JudgedTask,
     fixed_loss,
@@ -60,7 +61,7 @@ class LossRecord:
         best: the best fixed weights in hindsight.
         best_weights: by arm.
         learner: exponentiated gradient, had feedback come right after each task.
-        bounds: how far that learner, mixed with another, can be behind the best fixed weights after some of the tasks.
+        bounds: how far that learner, mixed with the others, can be behind the best fixed weights after some of the tasks.
     """
 
     numbers: FloatArray
@@ -174,7 +175,11 @@ def _learn_at_once(
 def _bound(best: FloatArray, held: FloatArray, slopes: FloatArray, judged: Sequence[_Judged]) -> float:
     """Return the bound, with the nats that mixing the learners and the floor of their posteriors may add."""
     floors = sum(_floor_loss(one.evidence.answers) for one in judged)
-    return realised_gradient_regret_bound(best, held, slopes) + math.log(len(LEARNERS)) + floors
+    return (
+        realised_gradient_regret_bound(best, held, slopes)
+        - math.log(LEARNER_PRIOR[LEARNERS.index("gradient")])
+        + floors
+    )
 
 
 def _floor_loss(answers: int) -> float:

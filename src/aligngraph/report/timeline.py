@@ -10,13 +10,22 @@ from aligngraph.learning.evidence import Evidence
 from aligngraph.learning.feedback import verdict_of
 from aligngraph.learning.teaching import Verdict
 from aligngraph.persistence import ArmKey, ArmSums, Sums, Update
-from aligngraph.policy import LEARNERS, competence, competence_interval, mixture_shares, right_target, trust, weight
+from aligngraph.policy import (
+    LEARNER_PRIOR,
+    LEARNERS,
+    PrincipalRecord,
+    competence,
+    competence_interval,
+    mixture_shares,
+    principal_trust,
+    right_target,
+    weight,
+)
 from aligngraph.policy.checks import FloatArray
 
 PRINCIPAL: Final = "principal"
 WINDOW: Final = 20  # tasks over which the share of the samples is a moving mean
 TWO_ANSWERS: Final = 2
-THREE_ANSWERS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -196,8 +205,8 @@ class PrincipalSeries:
 
     Attributes:
         tasks: in which it made a choice.
-        mean: posterior at its first choice, on average; NaN before the first.
-        trust: among three answers, in nats; NaN before the first.
+        mean: share of its duels that the right answer won, as far as is known; NaN before the first.
+        trust: what its word weighs in one duel, in nats.
         anchor: with which the task's game was played; NaN where none was: it takes two answers.
     """
 
@@ -215,8 +224,9 @@ def follow_principal(points: Sequence[Point]) -> PrincipalSeries:
         known.append(point.sums.find(PRINCIPAL, made_of))
     count = np.array([max(0.0, sums.count) for sums in known])
     total = np.clip([sums.total for sums in known], 0.0, count)
+    clarity = np.clip(count - [sums.loss for sums in known], 0.0, count)
     mean = np.divide(total, count, where=count > 0, out=np.full(len(count), np.nan))
-    trusted = np.array([np.nan if np.isnan(one) else trust(min(1.0, float(one)), THREE_ANSWERS) for one in mean])
+    trusted = np.array([principal_trust(PrincipalRecord(*sums)) for sums in zip(total, count, clarity, strict=True)])
     return PrincipalSeries(count, mean, trusted, np.array([_anchor(point.evidence) for point in points]))
 
 
@@ -230,5 +240,7 @@ def learner_shares(points: Sequence[Point]) -> FloatArray:
     for point in points:
         known = [point.sums.find(name) for name in LEARNERS]
         untaught = known[0].count <= 0  # without feedback competence decides alone
-        rows.append(np.eye(len(LEARNERS))[0] if untaught else mixture_shares([sums.loss for sums in known]))
+        rows.append(
+            np.eye(len(LEARNERS))[0] if untaught else mixture_shares([sums.loss for sums in known], LEARNER_PRIOR)
+        )
     return np.array(rows)
