@@ -7,8 +7,9 @@ from aligngraph.learning.known import share_samples
 from aligngraph.nodes.votes import arm_of, count_first_votes, count_votes
 from aligngraph.policy import RoundOutcome, chances
 from aligngraph.roles import PRINCIPAL
+from aligngraph.settings import Game
 from aligngraph.state import DelegationState
-from aligngraph.team import Game, Team
+from aligngraph.team import Team
 
 
 def gather_evidence(

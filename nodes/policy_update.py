@@ -24,8 +24,9 @@ from aligngraph.policy import (
     principal_payoff,
 )
 from aligngraph.roles import PRINCIPAL
+from aligngraph.settings import Game, LearningMode
 from aligngraph.state import DelegationState, JudgedState, OutcomeState, StateUpdate, WeightsState
-from aligngraph.team import Game, LearningMode, Team
+from aligngraph.team import Team
 
 SELF_ASSESSMENT = 1  # the key of a task's one update without feedback, however many rounds it took
 

@@ -17,7 +17,8 @@ from aligngraph.calling.lane import Lane
 from aligngraph.models import ModelSpec, RunnableModel, model_label, open_model
 from aligngraph.persistence import KeptTexts, Location, PolicyStore, TextlessStore
 from aligngraph.roles import Model
-from aligngraph.team import Privacy, Team
+from aligngraph.settings import Privacy
+from aligngraph.team import Team
 
 MOST_LEDGERS = 10_000
 _PROGRAMS = PerLoop(lambda: asyncio.Semaphore(os.cpu_count() or 1))  # of all teams and tasks

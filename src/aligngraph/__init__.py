@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from aligngraph.learning.feedback import Feedback, afeedback, feedback
     from aligngraph.roles import Agent, Price, Principal
     from aligngraph.session import Session, aask, ask, open_session
+    from aligngraph.settings import Game, Learning
     from aligngraph.state import TaskOptions
-    from aligngraph.team import Game, Learning, Team
+from aligngraph.team import Team
 
 # Where each public name lives; it is imported when first used, since LangChain takes a second to import.
 _HOMES = {
@@ -24,8 +25,8 @@ _HOMES = {
     "DelegationContext": "aligngraph.context",
     "DelegationFailedError": "aligngraph.errors",
     "Feedback": "aligngraph.learning.feedback",
-    "Game": "aligngraph.team",
-    "Learning": "aligngraph.team",
+    "Game": "aligngraph.settings",
+    "Learning": "aligngraph.settings",
     "Price": "aligngraph.roles",
     "Principal": "aligngraph.roles",
     "ReviewPendingError": "aligngraph.errors",

@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from aligngraph.errors import UsageError
+from aligngraph.settings import Game, LearningMode
 from aligngraph.spelling import nearest
-from aligngraph.team import Game, LearningMode, Team
+from aligngraph.team import Team
 
 
 def _setting(description: str, **limits: Any) -> Any:  # noqa: ANN401 - as pydantic's own Field

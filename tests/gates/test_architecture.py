@@ -18,7 +18,7 @@ MODULES = {
 
 FOUNDATION = {"errors", "randomness", "isolation", "spelling"}
 CORE = {"policy", "answers", "prompts", "models"}
-SHARED = {"team", "roles", "strategies", "state", "context", "decision"}
+SHARED = {"team", "roles", "settings", "strategies", "state", "context", "decision"}
 # What each room may import of ours.
 ALLOWED = {
     "policy": set(),
@@ -30,10 +30,11 @@ ALLOWED = {
     "ranking": FOUNDATION | {"answers", "models", "prompts"},
     "strategies": FOUNDATION | {"prompts"},
     "roles": FOUNDATION | {"models", "ranking", "strategies"},
-    "team": FOUNDATION | {"answers", "calling", "models", "ranking", "roles"},
+    "settings": {"answers", "calling", "roles"},
+    "team": FOUNDATION | {"answers", "calling", "models", "ranking", "roles", "settings"},
     "state": {"answers"},
     "decision": set(),
-    "context": FOUNDATION | {"team", "roles"},
+    "context": FOUNDATION | {"settings", "team", "roles"},
     "sandbox": set(),
     "learning": FOUNDATION | {"answers", "persistence", "policy", "roles", "state", "sync_door"},
     "nodes": FOUNDATION | CORE | SHARED | {"calling", "learning", "ranking", "persistence", "sandbox"},
@@ -60,12 +61,13 @@ ALLOWED = {
         "models",
         "nodes",
         "persistence",
+        "policy",
         "ranking",
         "report",
         "session",
         "trials",
     },
-    "aligngraph": {"errors", "chat_model", "context", "decision", "graphs", "learning", "roles", "session", "state", "team"},
+    "aligngraph": {"errors", "chat_model", "context", "decision", "graphs", "learning", "roles", "session", "settings", "state", "team"},
     "errors": set(),
     "randomness": set(),
     "isolation": {"errors"},

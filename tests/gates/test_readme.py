@@ -16,7 +16,7 @@ from aligngraph.calling.settings import CircuitSettings, RetrySettings
 from aligngraph.models import ModelSpec
 from aligngraph.ranking.specs import Spec
 from aligngraph.roles import Price
-from aligngraph.team import Budget, Cache
+from aligngraph.settings import Budget, Cache, Learning, Privacy
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -125,7 +125,7 @@ def test_the_readme_names_every_key_that_limits_a_run():
     _, _, table = README.partition("| table | keys | what they say |")
     cells = [row.split("|")[2] for row in table.partition("\n\n")[0].splitlines()[2:]]
     named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
-    tables = (Budget, RetrySettings, CircuitSettings, Cache, Price)
+    tables = (Budget, Learning, Privacy, RetrySettings, CircuitSettings, Cache, Price)
     known = {name for table in tables for name in table.model_fields}
     assert known <= named
     assert named - known <= set(Agent.model_fields) | set(ModelSpec.model_fields)

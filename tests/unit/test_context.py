@@ -4,7 +4,8 @@ from langgraph_sdk.runtime import _ExecutionRuntime, _ReadRuntime
 from aligngraph.context import DelegationContext, StudioContext
 from aligngraph.errors import AlignGraphError, DelegationFailedError, UsageError
 from aligngraph.graphs import make_graph
-from aligngraph.team import Game, Team
+from aligngraph.settings import Game
+from aligngraph.team import Team
 
 
 def limits(model, name):
