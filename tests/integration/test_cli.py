@@ -71,8 +71,8 @@ def test_json_is_the_contract_s_one_object(run, team):
     decision = json.loads(done.stdout)
     assert list(decision)[:3] == ["run_id", "status", "problems"]
     assert set(decision) == {
-        "run_id", "status", "problems", "answer", "text", "domain", "kind", "kind_guessed", "seed", "candidates", "answers",
-        "ranking", "game", "alternatives", "weights", "stopped", "usage", "seconds",
+        "run_id", "status", "problems", "warnings", "answer", "text", "domain", "kind", "kind_guessed", "seed", "candidates",
+        "answers", "ranking", "game", "alternatives", "weights", "learners", "stopped", "usage", "seconds",
     }  # fmt: skip
     assert {"id", "agent", "strategy", "sample", "answer", "text", "error", "usage"} <= set(decision["candidates"][0])
     assert set(decision["answers"][0]) == {"answer", "votes", "posterior", "policy"}

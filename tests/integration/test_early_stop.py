@@ -57,7 +57,7 @@ async def test_arms_that_were_left_out_are_paid_an_estimate_since_easy_tasks_are
         (summary,) = await session.store.summary()
     asked = {candidate.agent for candidate in decision.candidates}
     assert asked < set(agents)
-    sums = {arm.partition("/")[0]: sums for arm, sums in summary.arms.items() if sums.kind == "agent"}
+    sums = {key.arm.partition("/")[0]: sums for key, sums in summary.arms.items() if sums.kind == "agent"}
     assert set(sums) == set(agents)
     assert {sums[agent].count for agent in agents} == {1.0}
     (earned,) = {round(sums[agent].total, 9) for agent in asked}  # they agree, and nobody is known better than another

@@ -142,7 +142,7 @@ def team_of_two_rounds(scripted_team):
         for agent, answers in SECOND.items()
         for number, answer in enumerate(answers)
     ]
-    game = "[game]\nmax_rounds = 2\n"
+    game = "[game]\nanchor = 0.3\nmax_rounds = 2\n"
     return scripted_team(FIRST, order=["42", "41", "40"], rows=rows, latency_s=LATENCY_S, sections=game)
 
 
@@ -177,9 +177,10 @@ def read_learned(db):
     return read_copy(
         db,
         "policy.sqlite",
-        "SELECT * FROM competence ORDER BY domain, arm",
-        "SELECT run_id, round, domain, increments, result FROM updates",
+        "SELECT domain, arm, made_of, kind, total, count, failures, gradient, loss FROM arms ORDER BY domain, arm, made_of",
+        "SELECT run_id, round, domain, increments, result, kind, sequence FROM updates",
         "SELECT run_id, status, seed FROM runs",
+        "SELECT evidence FROM runs",
     )
 
 

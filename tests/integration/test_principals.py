@@ -106,7 +106,7 @@ async def test_every_judge_of_a_panel_earns_its_own_trust(models, team, db):
     assert last.ranking.model.count("scripted") == 2
     async with await PolicyStore.open(Location.parse(db)) as store:
         (summary,) = await store.summary()
-    judges = {arm: sums for arm, sums in summary.arms.items() if arm.startswith("principal/listwise@")}
+    judges = {key.arm: sums for key, sums in summary.arms.items() if key.arm.startswith("principal/listwise@")}
     assert sorted(sums.count for sums in judges.values()) == [13, 13]
     assert len({sums.total for sums in judges.values()}) == 2
 

@@ -57,7 +57,7 @@ async def test_a_run_waits_for_a_person_and_goes_on_with_the_ranking(openai_serv
     assert (await client.threads.get(thread))["status"] == "idle"
     async with await PolicyStore.open(Location.parse(db)) as store:
         (learned,) = await store.summary()
-    assert (learned.tasks, {arm: sums.count for arm, sums in learned.arms.items() if sums.kind == "agent"}) == (
+    assert (learned.tasks, {key.arm: sums.count for key, sums in learned.arms.items() if sums.kind == "agent"}) == (
         1,
         {"agent0/step_by_step": 1, "agent1/step_by_step": 1},
     )

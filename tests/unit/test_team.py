@@ -1,3 +1,4 @@
+import re
 from importlib.resources import files
 
 import pytest
@@ -134,6 +135,21 @@ def test_the_teams_in_the_package_are_valid(name):
             "agents[0]: 2 strategies, samples = 1: each needs a sample of its own",
         ),
         (ONE_AGENT + PRINCIPAL + '[learning]\nmode = "of"\n', "learning.mode"),
+        (ONE_AGENT + PRINCIPAL + "[learning]\nhalf_life = 0.5\n", "learning.half_life: Input should be greater than"),
+        (
+            ONE_AGENT + PRINCIPAL + "[learning]\nhalf_life = inf\n",
+            "learning.half_life: Input should be a finite number",
+        ),
+        (ONE_AGENT + PRINCIPAL + '[budget]\ndeal = "learnt"\n', "budget.deal: Input should be 'fixed' or 'learned'"),
+        (
+            ONE_AGENT + PRINCIPAL + "[privacy]\nstore_texts = false\n[cache]\nresponses = true\n",
+            "cache.responses keeps texts, which privacy.store_texts = false forbids",
+        ),
+        (
+            ONE_AGENT + '[principal]\nranker = "human"\n[privacy]\nstore_texts = false\n',
+            "a run that waits for a person needs its texts",
+        ),
+        (ONE_AGENT + PRINCIPAL + "[privacy]\nencrypted = true\n", "unknown key 'encrypted'; did you mean 'encrypt'?"),
         (ONE_AGENT + PRINCIPAL + "[budget]\ncalls = 0\n", "budget.calls: Input should be greater than or equal to 1"),
         (ONE_AGENT.replace('"scripted:script.jsonl"', "3") + PRINCIPAL, "a model is a string"),
         (ONE_AGENT.replace("scripted:script.jsonl", "embedded:smollm2-135x") + PRINCIPAL, "smollm2-135m"),
@@ -202,3 +218,75 @@ def test_an_open_chat_model_can_be_an_agent():
 def test_what_is_no_model_is_refused(model):
     with pytest.raises(ValidationError, match=r"got an object of type '\w+'; a model is a string such as"):
         Agent(name="a", model=model)
+
+
+class TestArms:
+    TEXT = ONE_AGENT + 'strategies = ["direct", "step_by_step"]\n' + PRINCIPAL
+
+    def test_an_arm_is_a_strategy_of_an_agent_with_the_digest_of_what_it_is_made_of(self):
+        arms = parse(self.TEXT).arms
+        assert list(arms) == ["careful/direct", "careful/step_by_step"]
+        assert all(re.fullmatch("[0-9a-f]{8}", made_of) for made_of in arms.values())
+        assert len(set(arms.values())) == 2
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("samples = 2", "samples = 4"),
+            ("temperature = 0.5", "temperature = 1.0"),
+            ("timeout_s = 60", "timeout_s = 5"),
+            ("price = { prompt = 1, completion = 1 }", ""),
+            ('name = "careful"', 'name = "other"'),
+        ],
+    )
+    def test_settings_that_change_nothing_about_who_it_is_leave_it(self, old, new):
+        text = self.TEXT.replace(
+            PRINCIPAL,
+            f"samples = 2\ntemperature = 0.5\ntimeout_s = 60\nprice = {{ prompt = 1, completion = 1 }}\n{PRINCIPAL}",
+        )
+        assert old in text
+        assert list(parse(text).arms.values()) == list(parse(text.replace(old, new)).arms.values())
+
+    def test_another_model_is_another_arm(self):
+        before, after = parse(self.TEXT).arms, parse(self.TEXT.replace("script.jsonl", "other.jsonl", 1)).arms
+        assert list(before) == list(after)
+        assert not set(before.values()) & set(after.values())
+
+    def test_so_is_a_strategy_with_another_text(self, tmp_path):
+        (tmp_path / "strategies").mkdir()
+        found = []
+        for words in ("Guess.", "Think."):
+            (tmp_path / "strategies" / "own.md").write_text(words)
+            team = Team.parse(ONE_AGENT + 'strategies = ["own"]\n' + PRINCIPAL, "team.toml", folder=tmp_path)
+            found.append(team.arms["careful/own"])
+        assert found[0] != found[1]
+
+    def test_the_principal_is_what_its_judges_are_made_of(self):
+        alone = parse(self.TEXT).principal
+        panel = parse(f'{self.TEXT}[[principal.panel]]\nmodel = "scripted:second.jsonl"\n').principal
+        assert list(alone.arms) == ["principal", alone.arm]
+        assert len(panel.arms) == 3
+        assert panel.arms[alone.arm] == alone.arms[alone.arm], "the judge is who it was, the panel is another principal"
+        assert panel.arms["principal"] != alone.arms["principal"]
+
+
+@pytest.mark.parametrize(("cap", "samples"), [("", 5), ("samples = 3\n", 3), ("samples = 9\n", 5)])
+def test_a_team_draws_what_its_agents_draw_up_to_the_cap(cap, samples):
+    second = ONE_AGENT.replace("careful", "quick") + "samples = 3\n"
+    assert parse(ONE_AGENT + second + PRINCIPAL + f"[budget]\n{cap}").samples == samples
+
+
+def test_learning_forgets_nothing_and_deals_nothing_unless_told_to():
+    team = parse(ONE_AGENT + PRINCIPAL)
+    assert (team.learning.half_life, team.budget.deal, team.privacy.store_texts, team.privacy.encrypt) == (
+        None,
+        "fixed",
+        True,
+        False,
+    )
+
+
+def test_what_is_kept_of_a_run_makes_no_other_team_but_what_is_asked_does():
+    plain = parse(ONE_AGENT + PRINCIPAL).describe()
+    assert parse(ONE_AGENT + PRINCIPAL + "[privacy]\nencrypt = true\n").describe() == plain
+    assert parse(ONE_AGENT + PRINCIPAL + '[budget]\ndeal = "learned"\n').describe() != plain

@@ -2,15 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from tempfile import TemporaryDirectory
 
 from aligngraph.cli.differences import agree, print_differences
 from aligngraph.cli.policy_record import RecordedPanel
-from aligngraph.cli.policy_store import holds_nothing, open_known
+from aligngraph.cli.policy_store import open_known, open_or_make
 from aligngraph.cli.rendering import console, shown
 from aligngraph.learning.relearning import Relearned, relearn, write_relearned
 from aligngraph.learning.warming import Recording, Warmed, warm_up
-from aligngraph.persistence import Location, PolicyStore
 from aligngraph.team import Team
 
 
@@ -84,9 +82,5 @@ async def _warm_up(
     db: str | None,
     dry_run: bool,  # noqa: FBT001 - passed on
 ) -> list[Warmed]:
-    location = Location.find(db)
-    with TemporaryDirectory() as nowhere:
-        if dry_run and await asyncio.to_thread(holds_nothing, location):
-            location = Location.find(nowhere)
-        async with await PolicyStore.open(location) as store:
-            return [await warm_up(store, one, made_of, dry_run=dry_run) for one in recordings]
+    async with open_or_make(db, dry_run=dry_run) as store:
+        return [await warm_up(store, one, made_of, dry_run=dry_run) for one in recordings]

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from aligngraph.cli.differences import agree, describe_differences, print_differences, print_json
-from aligngraph.cli.policy_store import open_known
+from aligngraph.cli.policy_store import open_known, open_or_make
 from aligngraph.cli.rendering import console, shown
 from aligngraph.errors import UsageError
-from aligngraph.persistence import Difference, Export, Location, PolicyStore, compare, read_export
+from aligngraph.persistence import Difference, Export, compare, read_export
 
 
 def write_export(file: Path | None, db: str | None) -> None:
@@ -60,7 +60,7 @@ async def _export(db: str | None) -> Export:
 
 
 async def _import(export: Export, db: str | None, *, add: bool, dry_run: bool) -> tuple[Difference, ...]:
-    async with await PolicyStore.open(Location.find(db)) as store:
+    async with open_or_make(db, dry_run=dry_run) as store:
         return await store.log.import_policy(export, add=add, dry_run=dry_run)
 
 

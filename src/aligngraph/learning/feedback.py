@@ -128,7 +128,8 @@ def correct(
         return ()
     taken_back = [part.scaled(-1) for update in updates for part in update.left]
     without = after(learned, taken_back)
-    taught = [part.scaled(updates[0].age) for part in teach(evidence, without, verdict)]
+    age = next((one.age for one in updates if one.age), 1.0)  # what was undone is taught as if it were new
+    taught = [part.scaled(age) for part in teach(evidence, without, verdict)]
     return tuple(add_up([*taught, *taken_back]))
 
 

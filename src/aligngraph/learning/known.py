@@ -55,7 +55,7 @@ def read_learners(learned: LearnedState, arms: Iterable[str], *, team_samples: i
         shares=[shares.get(arm, 1.0 / max(1, len(names))) for arm in names],
         team_samples=team_samples,
         losses=[learned["learners"][name]["loss"] for name in LEARNERS],
-        fed_back=learned["learners"][LEARNERS[0]]["count"],
+        fed_back=max(0.0, learned["learners"][LEARNERS[0]]["count"]),
     )
 
 

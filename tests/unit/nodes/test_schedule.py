@@ -55,3 +55,30 @@ def test_a_cap_is_kept_and_shared_as_evenly_as_can_be(samples, most, round_):
     drawn = {agent.name: sum(place.agent == agent.name for place in places) for agent in team.agents}
     short = [drawn[agent.name] for agent in team.agents if drawn[agent.name] < agent.samples]
     assert max(drawn.values()) <= min(short, default=max(drawn.values())) + 1
+
+
+DEAL = {"a/direct": 1, "a/step_by_step": 3, "b/direct": 0}
+
+
+class TestDealt:
+    def places(self, round_=1):
+        return place_samples(team_of([4, 1]), round_, DEAL)
+
+    def test_every_arm_draws_its_own_number_an_agent_s_strategies_in_turn(self):
+        assert [place.arm for place in self.places()] == ["a/direct", *["a/step_by_step"] * 3]
+        assert [place.candidate_id for place in self.places()] == ["a.0", "a.1", "a.2", "a.3"]
+
+    def test_later_rounds_go_on_counting(self):
+        numbers = [(place.sample, place.position) for round_ in (1, 2, 3) for place in self.places(round_)]
+        assert numbers == [(number, number) for number in range(12)]
+
+    def test_the_cap_is_kept_by_whoever_deals(self):
+        assert len(place_samples(team_of([4, 1], most=2), 1, DEAL)) == 4
+
+    @given(st.lists(st.integers(0, 5), min_size=4, max_size=4), st.integers(1, 3))
+    def test_all_that_was_dealt_is_drawn_once(self, numbers, round_):
+        team = team_of([4, 4])
+        dealt = dict(zip(team.arms, numbers, strict=True))
+        places = place_samples(team, round_, dealt)
+        assert {arm: sum(place.arm == arm for place in places) for arm in dealt} == dealt
+        assert len({place.candidate_id for place in places}) == len({place.position for place in places}) == len(places)

@@ -1,8 +1,4 @@
-import math
-
-import pytest
-
-from aligngraph.nodes.votes import count_first_votes, count_votes, current_candidates, place_of
+from aligngraph.nodes.votes import count_first_votes, count_votes, current_candidates
 
 
 def candidate(agent, sample, answer, round_=1, strategy="direct"):
@@ -57,7 +53,3 @@ def test_first_votes_count_answers_given_up_since_in_a_last_column():
         candidate("a", 2, "2", round_=2),
     ]
     assert count_first_votes(ANSWERS, candidates).counts == ((1, 0, 1), (0, 1, 0))
-
-
-def test_those_of_one_tier_share_a_place_and_those_in_none_have_none():
-    assert place_of([[2], [0, 3]], 5) == pytest.approx([1, math.nan, 0, 1, math.nan], nan_ok=True)

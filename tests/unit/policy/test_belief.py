@@ -1,0 +1,95 @@
+import math
+
+import numpy as np
+import pytest
+
+from aligngraph.policy import (
+    LEARNER_PRIOR,
+    LEARNERS,
+    Learners,
+    believe,
+    gradient_posterior,
+    gradient_weights,
+    posterior,
+    weight,
+)
+from aligngraph.policy.belief import hedge_posterior
+
+POLICY = [[0.8, 0.2], [0.3, 0.7]]
+VOTES = [[1.0, 0.0], [0.0, 1.0]]
+SAMPLES = [2, 1]
+COMPETENCE = [0.7, 0.4]
+
+
+def believed(votes=VOTES, policy=POLICY, samples=SAMPLES, **changes):
+    known = {"competence": COMPETENCE, "gradient": [0.0, 0.0], "shares": [0.6, 0.2], "team_samples": 3, **changes}
+    return believe(Learners(**known), samples, policy, votes)
+
+
+def test_without_feedback_competence_decides_alone():
+    belief = believed(losses=(9.0, 0.0, 0.0))
+    np.testing.assert_allclose(belief.posterior, posterior(weight(COMPETENCE, 2), SAMPLES, POLICY))
+    assert belief.shares.tolist() == [1.0, 0.0, 0.0], "losses without tasks count for nothing"
+
+
+def test_by_hand():
+    """Weights log(7/3) + log 2 and log(2/3) + log 2; three samples, all of them counted."""
+    scores = [math.log(14 / 3) * 2 * row + math.log(4 / 3) * other for row, other in ((0.8, 0.3), (0.2, 0.7))]
+    belief = believed()
+    assert belief.posterior[0] == pytest.approx(math.exp(scores[0]) / sum(map(math.exp, scores)))
+    assert belief.weights == pytest.approx([math.log(14 / 3), math.log(4 / 3)])
+
+
+def test_with_feedback_each_learner_speaks_by_its_prior_and_what_its_forecasts_were_worth():
+    losses = (2.0, 2.0 - math.log(3), 1.0)
+    belief = believed(gradient=[-1.0, 1.5], losses=losses, fed_back=4.0)
+    rows = [
+        posterior(weight(COMPETENCE, 2), SAMPLES, POLICY),
+        gradient_posterior(gradient_weights([-1.0, 1.5], 3), SAMPLES, POLICY),
+        hedge_posterior([0.6, 0.2], VOTES),
+    ]
+    likelihoods = np.array(LEARNER_PRIOR) * np.exp(-np.array(losses))
+    np.testing.assert_allclose(belief.by_learner, rows)
+    np.testing.assert_allclose(belief.shares, likelihoods / likelihoods.sum())
+    np.testing.assert_allclose(belief.posterior, belief.shares @ rows)
+
+
+def test_with_the_first_feedback_they_start_from_their_prior():
+    assert believed(fed_back=1e-6).shares == pytest.approx(LEARNER_PRIOR)
+    assert len(LEARNERS) == len(LEARNER_PRIOR)
+
+
+def test_hedge_goes_by_the_votes_and_by_no_principal():
+    """Shares 3/4 and 1/4 of the two players, whatever the policies that the principal made of their votes."""
+    moved = believed(policy=[[0.1, 0.9], [0.1, 0.9]])
+    assert moved.by_learner[-1] == pytest.approx([0.75, 0.25])
+    assert believed(votes=[[0.5, 0.5], [0.0, 1.0]]).by_learner[-1] == pytest.approx([0.375, 0.625])
+
+
+@pytest.mark.parametrize("fed_back", [0.0, 3.0])
+def test_what_is_believed_is_on_the_simplex_whatever_the_records(fed_back):
+    belief = believed(
+        competence=[1e-12, 1 - 1e-12],
+        gradient=[-50.0, 50.0],
+        shares=[1e-9, 1.0],
+        losses=(1e4, 0.0, 1e4),
+        fed_back=fed_back,
+        samples=[1000, 1],
+        policy=VOTES,
+    )
+    assert belief.posterior.sum() == pytest.approx(1)
+    assert (belief.posterior >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [({"competence": [0.5]}, "weights"), ({"gradient": [0.0]}, "weights"), ({"shares": [1.0]}, "shares")],
+)
+def test_records_that_do_not_fit_the_players_are_refused(changes, named):
+    with pytest.raises(ValueError, match=named):
+        believed(**changes)
+
+
+def test_shares_of_nothing_are_refused():
+    with pytest.raises(ValueError, match="shares: got"):
+        hedge_posterior([0.0, 0.0], VOTES)
