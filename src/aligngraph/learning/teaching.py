@@ -95,19 +95,19 @@ def assess_by(verdict: Verdict, evidence: Evidence, learned: LearnedState) -> Le
         return Lesson({}, {})
     belief = _belief(verdict, evidence, evidence.chosen, learned)
     paid = fed_back_payoffs(evidence.first, belief).tolist()
-    likely = sum(belief)
-    judged = judge_by([one / likely for one in belief], evidence) if likely else {}
+    judged = judge_by(belief, evidence) if any(belief) else {}
     payoffs = {arm: payoff for arm, payoff in zip(evidence.arms, paid, strict=True) if not math.isnan(payoff)}
     return Lesson(payoffs, judged)
 
 
 def judge_by(belief: list[float], evidence: Evidence) -> dict[str, Judged]:
-    """Return what a belief about the right answer, `[K]` on the simplex, makes of those that ranked, by arm."""
+    """Return what it makes of those that ranked, by arm, how likely each answer is to be right, `[K]` in [0, 1], not all 0."""
     judged = {
         arm: Judged(sum(belief[number] for number in first) / len(first)) for arm, first in evidence.judges.items()
     }
     if PRINCIPAL in judged and evidence.preference is not None:
-        judged[PRINCIPAL] = Judged(principal_payoff(belief, evidence.preference), posterior_clarity(belief))
+        likely = [one / sum(belief) for one in belief]
+        judged[PRINCIPAL] = Judged(principal_payoff(likely, evidence.preference), posterior_clarity(likely))
     return judged
 
 
@@ -190,7 +190,15 @@ def _pay_stopped(evidence: Evidence, learned: LearnedState) -> dict[str, float]:
     counts = evidence.first if given_up else [row[:-1] for row in evidence.first]
     means = read_competence(learned, evidence.arms)
     earned = stopped_payoffs(counts, evidence.asked, means, evidence.rules.smoothing).tolist()
-    return {arm: payoff for arm, payoff in zip(evidence.arms, earned, strict=True) if not math.isnan(payoff)}
+    left_out = {
+        arm
+        for arm, asked, chance in zip(
+            evidence.arms, evidence.asked, evidence.chances or (1.0,) * len(earned), strict=True
+        )
+        if not asked and chance < 1  # chance had not dealt it a sample, as far as can be told
+    }
+    paid = zip(evidence.arms, earned, strict=True)
+    return {arm: payoff for arm, payoff in paid if not math.isnan(payoff) and arm not in left_out}
 
 
 def _agent_increments(evidence: Evidence, learned: LearnedState, lesson: Lesson) -> list[Increment]:
