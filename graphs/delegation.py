@@ -12,6 +12,7 @@ from langgraph.pregel import Pregel
 from langgraph_sdk.runtime import ServerRuntime
 
 from aligngraph.context import DelegationContext, StudioContext
+from aligngraph.errors import UsageError
 from aligngraph.models import RunnableModel, model_label
 from aligngraph.nodes import (
     Resources,
@@ -50,10 +51,16 @@ def make_graph(config: RunnableConfig, runtime: ServerRuntime[StudioContext] | N
     """Return the graph that LangGraph Studio draws and runs: that of the team which the run configuration names.
 
     Raises:
-        UsageError: the run configuration, the team file or the database's address cannot be used.
+        UsageError: the run configuration, the team file or the database's address cannot be used, or the team keeps no
+            texts, which a server does.
     """
     context = StudioContext.read(_configuration(config, runtime))
-    return wire_delegation(Resources.at(Team.load(context.team), Location.find(context.db)), StudioContext, None)
+    team = Team.load(context.team)
+    if not team.privacy.store_texts:
+        raise UsageError(
+            "privacy.store_texts = false: a server keeps every text in checkpoints of its own; ask without one"
+        )
+    return wire_delegation(Resources.at(team, Location.find(context.db)), StudioContext, None)
 
 
 def wire_delegation(

@@ -57,6 +57,10 @@ class Location:
         """
         return cls.parse(text or os.environ.get(ENVIRONMENT_VARIABLE) or platformdirs.user_data_dir("aligngraph"))
 
+    def is_new(self) -> bool:
+        """Return whether no store was ever made here, as where a folder is mistyped. It blocks: call it in a thread."""
+        return isinstance(self.policy, Path) and not self.policy.exists()
+
     def __str__(self) -> str:
         return shown(self.place)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 RunStatus = Literal["running", "cancelling", "ok", "degraded", "failed", "interrupted"]
 FinalStatus = Literal["ok", "degraded", "failed"]
@@ -52,6 +52,11 @@ class Run:
     decision: Mapping[str, Any] | None = None
     evidence: Mapping[str, Any] | None = None
     pruned_at: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it came to an end, with an answer or without; an interrupted one may go on."""
+        return self.status in get_args(FinalStatus)
 
     @property
     def pruned(self) -> bool:

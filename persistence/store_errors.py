@@ -6,14 +6,13 @@ from contextlib import contextmanager
 from json import JSONDecodeError
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import StatementError
 from sqlalchemy.exc import TimeoutError as NoFreeConnectionError
 
-from aligngraph.errors import StoreError
+from aligngraph.errors import AlignGraphError, StoreError
 from aligngraph.persistence.location import Address, shown
 
 _EXPECTED: tuple[type[Exception], ...] = (
-    DBAPIError,
     NoFreeConnectionError,
     sqlite3.Error,
     OSError,
@@ -36,10 +35,18 @@ def reported(address: Address, *drivers: type[Exception]) -> Iterator[None]:
     """
     try:
         yield
+    except StatementError as error:
+        if isinstance(error.orig, AlignGraphError):  # a value could not be read or written, and says itself why
+            raise error.orig from error
+        raise _explained(address, error) from error
     except (*_EXPECTED, *drivers) as error:
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        line = " ".join(str(cause).split())
-        raise StoreError(f"cannot use {shown(address)}: {line}; {_remedy(address, line)}") from error
+        raise _explained(address, error) from error
+
+
+def _explained(address: Address, error: Exception) -> StoreError:
+    cause = error.orig if isinstance(error, StatementError) else error
+    line = " ".join(str(cause).split())
+    return StoreError(f"cannot use {shown(address)}: {line}; {_remedy(address, line)}")
 
 
 def _remedy(address: Address, cause: str) -> str:

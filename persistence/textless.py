@@ -52,6 +52,11 @@ class TextlessStore(PolicyStore):
         """Keep nothing: a run that is stopped is ranked anew."""
 
     @override
+    async def mark_interrupted(self, run_id: str) -> None:
+        await super().mark_interrupted(run_id)
+        self._texts.pop(run_id, None)
+
+    @override
     async def finish_run(
         self,
         run_id: str,

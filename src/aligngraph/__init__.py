@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aligngraph.session import Session, aask, ask, open_session
     from aligngraph.settings import Game, Learning
     from aligngraph.state import TaskOptions
-from aligngraph.team import Team
+    from aligngraph.team import Team
 
 # Where each public name lives; it is imported when first used, since LangChain takes a second to import.
 _HOMES = {

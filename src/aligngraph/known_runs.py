@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from aligngraph.decision import Decision
 from aligngraph.errors import StoreError, UsageError
 from aligngraph.nodes.answer import failure_of
 from aligngraph.nodes.intake import describe_run, differences
-from aligngraph.persistence import FinalStatus, PolicyStore, Run, prune_checkpoints
+from aligngraph.persistence import PolicyStore, Run, prune_checkpoints
 from aligngraph.state import TaskInput
 from aligngraph.team import Team
 
@@ -40,7 +40,7 @@ class KnownRuns:
             return None
         options = given["options"]
         asked = describe_run(run_id, given["messages"], given["domain"], options, self.team, seed=stored.seed)
-        if stored.finished_at is not None and stored.decision is None and stored.status in get_args(FinalStatus):
+        if stored.ended and stored.decision is None:
             raise UsageError(f"run {run_id!r} has ended and its texts were not kept: leave the run id out to ask again")
         if others := differences(asked, stored, options):
             raise UsageError(

@@ -213,7 +213,7 @@ class Session:
         """Mark the run as interrupted, unless it ended without an answer: then nobody takes it up again."""
         await asyncio.shield(self.store.mark_interrupted(run_id))
         stored = await self.store.read_run(run_id)
-        if stored and stored.decision is not None:
+        if stored and stored.ended:
             await prune_checkpoints(self.checkpointer, run_id)
 
     async def _run(

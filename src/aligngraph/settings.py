@@ -94,7 +94,7 @@ class Privacy(Table):
 
     Attributes:
         store_texts: whether they are kept at all; else they are in memory while the run is under way, and it cannot be
-            taken up by another process.
+            taken up by another process. A LangGraph server, or a checkpointer of yours, keeps texts of its own.
         encrypt: whether they are encrypted at rest, checkpoints included, with the key in LANGGRAPH_AES_KEY.
     """
 

@@ -38,7 +38,7 @@ ALLOWED = {
     "sandbox": set(),
     "learning": FOUNDATION | {"answers", "persistence", "policy", "roles", "state", "sync_door"},
     "nodes": FOUNDATION | CORE | SHARED | {"calling", "learning", "ranking", "persistence", "sandbox"},
-    "graphs": {"nodes", "persistence", "models"} | SHARED,
+    "graphs": {"errors", "nodes", "persistence", "models"} | SHARED,
     "known_runs": FOUNDATION | SHARED | {"nodes", "persistence"},
     "cancellation": {"errors", "persistence"},
     "session": FOUNDATION

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from aligngraph.cli.circuits import describe_circuits, print_circuits
 from aligngraph.cli.differences import print_json
-from aligngraph.cli.policy_store import holds_nothing
 from aligngraph.cli.rendering import console, shown
 from aligngraph.learning.drifting import find_drift
 from aligngraph.learning.known import read_learned, share_samples, trust_principal, weigh_arms
@@ -56,7 +55,7 @@ class _Known:
 
 async def _read(domain: str | None, db: str | None) -> _Known:
     location = Location.find(db)
-    if await asyncio.to_thread(holds_nothing, location):  # a mistyped folder must not make a database
+    if await asyncio.to_thread(location.is_new):  # a mistyped folder must not make a database
         return _Known([], {})
     async with await PolicyStore.open(location) as store:
         summaries = [summary for summary in await store.summary() if domain in {None, summary.domain}]
@@ -106,7 +105,7 @@ def _describe_arms(summary: DomainSummary, sums: Sums, made_of: Mapping[str, str
         interval = competence_interval(*own)
         arms[f"{arm} ({made_of[arm]})" if several[arm] > 1 else arm] = {
             "made_of": made_of[arm],
-            "tasks": int(known.count),
+            "tasks": round(known.count),
             "competence": float(competence(*own)),
             "interval": [float(interval.low), float(interval.high)],
             "weight": weights[arm],
@@ -132,7 +131,7 @@ def _describe_principals(summary: DomainSummary, sums: Sums) -> dict[str, Any]:
 
 
 def _describe_judge(sums: ArmSums) -> dict[str, Any]:
-    return {"tasks": int(sums.count), "agreement": sums.total / sums.count if sums.count else None}
+    return {"tasks": round(sums.count), "agreement": sums.total / sums.count if sums.count else None}
 
 
 def _describe_learners(sums: Sums) -> dict[str, Any]:
@@ -144,7 +143,7 @@ def _describe_learners(sums: Sums) -> dict[str, Any]:
     shares = mixture_shares(losses, LEARNER_PRIOR).tolist()
     rows = zip(LEARNERS, losses, shares, strict=True)
     its = {name: {"log_loss": loss, "share": share} for name, loss, share in rows}
-    return {"tasks": int(tasks), **its}
+    return {"tasks": round(tasks), **its}
 
 
 def _print_domain(entry: dict[str, Any], screen: Console) -> None:

@@ -106,11 +106,13 @@ def policy_rollback(
 def policy_prune(
     keep_days: Annotated[float, typer.Option(help="Texts of runs that ended more days ago go.")],
     db: Database = None,
+    *,
+    dry_run: DryRun = False,
 ) -> None:
     """Drop the texts of old runs; what they taught stays."""
     from aligngraph.cli.policy_undo import prune_runs
 
-    prune_runs(keep_days, db)
+    prune_runs(keep_days, db, dry_run=dry_run)
 
 
 @policy_app.command("learn")

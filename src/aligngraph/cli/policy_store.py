@@ -3,16 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aligngraph.errors import UsageError
 from aligngraph.persistence import Location, PolicyStore
-
-
-def holds_nothing(location: Location) -> bool:
-    """Return whether no store was ever made at `location`."""
-    return isinstance(location.policy, Path) and not location.policy.exists()
 
 
 @asynccontextmanager
@@ -24,7 +18,7 @@ async def open_known(db: str | None) -> AsyncIterator[PolicyStore]:
         StoreError: it cannot be used.
     """
     location = Location.find(db)
-    if await asyncio.to_thread(holds_nothing, location):
+    if await asyncio.to_thread(location.is_new):
         raise UsageError(f"nothing was learned at {location}: --db names another place")
     async with await PolicyStore.open(location) as store:
         yield store
@@ -39,6 +33,6 @@ async def open_or_make(db: str | None, *, dry_run: bool) -> AsyncIterator[Policy
     """
     location = Location.find(db)
     with TemporaryDirectory() as nowhere:
-        absent = dry_run and await asyncio.to_thread(holds_nothing, location)
+        absent = dry_run and await asyncio.to_thread(location.is_new)
         async with await PolicyStore.open(Location.find(nowhere) if absent else location) as store:
             yield store

@@ -1,4 +1,4 @@
-"""`aligngraph policy reset`, `rollback` and `prune`: forgetting, each shown first."""
+"""`aligngraph policy reset`, `rollback` and `prune`: forgetting."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def roll_back(to: str, domain: str | None, db: str | None, *, yes: bool) -> None
         console().print("gone back; this is logged, and can be undone in the same way")
 
 
-def prune_runs(keep_days: float, db: str | None) -> None:
+def prune_runs(keep_days: float, db: str | None, *, dry_run: bool) -> None:
     """Drop the texts of runs that ended more days ago, and say how many; what they taught stays.
 
     Raises:
@@ -49,8 +49,9 @@ def prune_runs(keep_days: float, db: str | None) -> None:
     """
     if not 0 <= keep_days <= LONGEST_DAYS:
         raise UsageError(f"--keep-days {keep_days!r}: 0 to {LONGEST_DAYS} is allowed")
-    dropped = asyncio.run(_prune(keep_days, db))
-    console().print(f"dropped the texts of {dropped} run{'' if dropped == 1 else 's'}; what they taught stays")
+    dropped = asyncio.run(_prune(keep_days, db, dry_run=dry_run))
+    verb = "would drop" if dry_run else "dropped"
+    console().print(f"{verb} the texts of {dropped} run{'' if dropped == 1 else 's'}; what they taught stays")
 
 
 async def _all_of(domain: str, db: str | None) -> Sequence[Difference]:
@@ -74,6 +75,6 @@ async def _roll_back(to: int | str, domain: str | None, db: str | None) -> None:
         await store.log.rollback(to, domain)
 
 
-async def _prune(keep_days: float, db: str | None) -> int:
+async def _prune(keep_days: float, db: str | None, *, dry_run: bool) -> int:
     async with open_known(db) as store:
-        return await store.prune(keep_days=keep_days)
+        return await (store.count_prunable if dry_run else store.prune)(keep_days=keep_days)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from aligngraph.cli.policy_store import open_known
 from aligngraph.cli.rendering import console, shown
 from aligngraph.decision import Decision
 from aligngraph.errors import MissingExtraError, StoreError, UsageError
 from aligngraph.learning.evidence import Evidence
-from aligngraph.persistence import DomainSummary, Location, PolicyStore, Run
+from aligngraph.persistence import DomainSummary, PolicyStore, Run
 from aligngraph.report.document import Report
 from aligngraph.report.domain import DomainRecord, report_domain
 from aligngraph.report.run import report_run
@@ -56,7 +57,7 @@ def _write_page(report: Report, output: Path) -> None:
 
 
 async def _make_report(name: str, db: str | None) -> Report:
-    async with await PolicyStore.open(Location.find(db)) as store:
+    async with open_known(db) as store:
         run = await store.read_run(name)
         if run is not None:
             return _of_run(run)
@@ -68,9 +69,7 @@ async def _make_report(name: str, db: str | None) -> Report:
 
 def _of_run(run: Run) -> Report:
     if run.decision is None:
-        cause = (
-            "its texts and its decision were pruned" if run.pruned else "it has not ended, or nobody could answer it"
-        )
+        cause = "its texts were not kept" if run.ended else "it has not ended"
         raise UsageError(f"run {run.run_id!r} has no decision to report: {cause}; `report {run.domain}` has its domain")
     try:
         decision = Decision.model_validate(run.decision)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal
 
 from aligngraph.answers import AnswerForm
@@ -98,10 +99,11 @@ class _Correction:
 
     @property
     def _words(self) -> dict[str, Any]:
-        right = self.verdict.right
+        """What the log keeps of what was said. The answer is a text, which need not be kept: a digest tells it again."""
+        right, answer = self.verdict.right, self.said.answer
         return {
             "verdict": self.said.verdict,
-            "answer": self.said.answer,
+            "answer": None if answer is None else blake2b(answer.encode(), digest_size=8).hexdigest(),
             "right": None if right is None else list(right),
         }
 
@@ -140,9 +142,9 @@ def _last_words(updates: tuple[Counted, ...]) -> Mapping[str, Any] | None:
 
 def _evidence_of(run: Run | None, run_id: str) -> Evidence:
     if run is None:
-        raise UsageError(f"no run {run_id!r} in this database: name the one that it was asked with")
+        raise unknown_run(run_id)
     if run.evidence is None:
-        cause = "it has not ended" if run.finished_at is None or run.decision is None else "it is of an earlier version"
+        cause = "it is of an earlier version" if run.ended else "it has not ended"
         raise UsageError(f"run {run_id!r} cannot be given feedback: {cause}")
     return Evidence.read(run.evidence)
 
@@ -187,7 +189,10 @@ async def afeedback(
         StoreError: the database cannot be used.
     """
     said = read_said(correct=correct, answer=answer)
-    async with await PolicyStore.open(Location.find(db)) as store:
+    location = Location.find(db)
+    if await asyncio.to_thread(location.is_new):
+        raise unknown_run(run_id)
+    async with await PolicyStore.open(location) as store:
         return await give_feedback(store, run_id, said)
 
 
@@ -207,3 +212,8 @@ def read_said(*, correct: bool | None, answer: str | None) -> Said:
     if answer is not None:
         return Said("answer", answer)
     return Said("correct" if correct else "wrong")
+
+
+def unknown_run(run_id: str) -> UsageError:
+    """Return the error of a run id that the database does not hold."""
+    return UsageError(f"no run {run_id!r} in this database: name the one that it was asked with")

@@ -1,7 +1,9 @@
 """Warm weights: what recorded tasks teach whose right answers are known, before the first task is asked."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
 from aligngraph.learning.evidence import Evidence, Rules
@@ -38,7 +40,7 @@ class Recording:
     """Recorded tasks of one domain.
 
     Attributes:
-        source: what they are recorded in; with a task's name it makes up the name of an update.
+        source: what they are recorded in, a part of the names of updates.
         domain: the kind of task.
         tasks: in the order in which they are learned from.
     """
@@ -46,6 +48,12 @@ class Recording:
     source: str
     domain: str
     tasks: tuple[RecordedVotes, ...]
+
+    def name_of(self, task: RecordedVotes) -> str:
+        """Return the name of the update that the task makes; other votes or right answers make another one."""
+        content = json.dumps([task.votes, task.asked, task.right], sort_keys=True)
+        digest = blake2b(content.encode(), digest_size=4).hexdigest()
+        return f"panel:{self.source}:{self.domain}:{task.task_id}:{digest}"
 
 
 Place = tuple[str, int]  # run id and round
@@ -109,7 +117,7 @@ async def _find_new(store: PolicyStore, recording: Recording) -> dict[Place, Rec
     aftermath = Aftermath(turns)
     rounds = {update.run_id: update.round for update in own}
     known = {update.run_id for update in own if aftermath.count(update).left}
-    names = {f"panel:{recording.source}:{task.task_id}": task for task in recording.tasks}
+    names = {recording.name_of(task): task for task in recording.tasks}
     return {(name, rounds.get(name, 0) + 1): task for name, task in names.items() if name not in known}
 
 

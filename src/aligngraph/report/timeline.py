@@ -9,7 +9,7 @@ import numpy as np
 from aligngraph.learning.evidence import Evidence
 from aligngraph.learning.feedback import verdict_of
 from aligngraph.learning.teaching import Verdict
-from aligngraph.persistence import ArmKey, ArmSums, Sums, Update
+from aligngraph.persistence import ArmKey, ArmSums, Sums, Update, advance
 from aligngraph.policy import (
     LEARNER_PRIOR,
     LEARNERS,
@@ -97,7 +97,8 @@ class _Course:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     def add(self, update: Update) -> None:
-        self.arms = advance(self.arms, update)
+        self.arms = dict(self.arms)  # earlier points keep theirs
+        advance(self.arms, update)
         sums = Sums(here=self.arms, elsewhere={})
         if update.kind == "task":
             self.points.append(Point(len(self.points) + 1, update.run_id, None, sums))
@@ -109,26 +110,6 @@ class _Course:
             self.verdicts[update.run_id] = verdict_of(update)
         elif (event := (float(len(self.points)), update.kind)) not in self.events:
             self.events.append(event)
-
-
-def advance(arms: Mapping[ArmKey, ArmSums], update: Update) -> dict[ArmKey, ArmSums]:
-    """Return the sums after the update: those of cleared arms go, all but failures shrink, increments come."""
-    after = {key: _shrunk(sums, update.decay) for key, sums in arms.items() if key not in update.cleared}
-    for increment in update.increments:
-        added = ArmSums(
-            increment.kind, increment.payoff, increment.count, increment.failures, increment.gradient, increment.loss
-        )
-        known = after.get(increment.key)
-        after[increment.key] = added if known is None else known + added
-    return after
-
-
-def _shrunk(sums: ArmSums, decay: float) -> ArmSums:
-    if decay == 1:
-        return sums
-    return replace(
-        sums, total=sums.total * decay, count=sums.count * decay, gradient=sums.gradient * decay, loss=sums.loss * decay
-    )
 
 
 @dataclass(frozen=True, eq=False)
