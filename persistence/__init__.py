@@ -1,6 +1,6 @@
 """What lasts: LangGraph's checkpointers, and the policy store with the runs it learned from."""
 
-from aligngraph.persistence.checkpoints import open_checkpointer, prune_checkpoints
+from aligngraph.persistence.checkpoints import forget_checkpoints, open_checkpointer, prune_checkpoints
 from aligngraph.persistence.exports import Difference, Export, compare, read_export
 from aligngraph.persistence.learned_records import (
     AppliedUpdate,
@@ -55,6 +55,7 @@ __all__ = [
     "UpdateKind",
     "advance",
     "compare",
+    "forget_checkpoints",
     "open_checkpointer",
     "prune_checkpoints",
     "read_export",

@@ -5,13 +5,14 @@ checkpoint names (CVE-2026-28277) unless LANGGRAPH_STRICT_MSGPACK is set before 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aligngraph.persistence.database import require_psycopg
 from aligngraph.persistence.location import Location
+from aligngraph.persistence.sqlite_file import shrink
 
 if TYPE_CHECKING:  # half a second, which commands that need no checkpoints do not pay
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -47,6 +48,22 @@ async def prune_checkpoints(saver: "BaseCheckpointSaver[str]", thread_id: str) -
         thread_id: whose graph must not use LangGraph's DeltaChannel: its values hang on earlier checkpoints.
     """
     await saver.aprune([thread_id], strategy="keep_latest")
+
+
+async def forget_checkpoints(location: Location, thread_ids: Sequence[str]) -> None:
+    """Delete all checkpoints of threads whose runs are over; a SQLite file then shrinks.
+
+    Raises:
+        StoreError: they cannot be deleted.
+    """
+    address = location.checkpoints
+    if not thread_ids or (isinstance(address, Path) and not await asyncio.to_thread(address.exists)):
+        return
+    async with open_checkpointer(location) as saver:
+        for thread_id in thread_ids:
+            await saver.adelete_thread(thread_id)
+    if isinstance(address, Path):
+        await asyncio.to_thread(shrink, address)
 
 
 def _find_opener(location: Location, *, keeps: bool, seals: bool) -> "Opener":

@@ -246,10 +246,10 @@ class PolicyStore:
         """Return what each domain has learned, in alphabetical order."""
         return await self._database.read(summarise)
 
-    async def count_prunable(self, *, keep_days: float) -> int:
-        """Return how many runs `prune` would drop the texts of."""
+    async def find_prunable(self, *, keep_days: float) -> Sequence[str]:
+        """Return the runs that `prune` would drop the texts of, sorted."""
         before = days_ago(keep_days)
-        return len(await self._database.read(lambda connection: find_prunable(connection, before)))
+        return await self._database.read(lambda connection: find_prunable(connection, before))
 
     async def prune(self, *, keep_days: float) -> int:
         """Drop the texts of runs that ended more than `keep_days` ago, and return of how many; what they taught stays.

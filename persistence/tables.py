@@ -143,7 +143,7 @@ UPDATES = Table(
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("domain", PlainText, nullable=False),
     Column("increments", Json, nullable=False),
-    Column("result", SecretJson, nullable=False),
+    Column("result", Json, nullable=False),
     Column("at", String, nullable=False),
     Column("kind", String, nullable=False, server_default="task"),
     Column("sequence", BigInteger),

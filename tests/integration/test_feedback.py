@@ -280,3 +280,22 @@ async def test_f31_a_slow_agent_is_no_wrong_one_even_where_feedback_comes(script
     assert given.after["slow/step_by_step"] == given.before["slow/step_by_step"]
     (slow,) = [sums for key, sums in summary.arms.items() if key.arm == "slow/step_by_step"]
     assert (slow.total, slow.count, slow.failures, slow.gradient) == (0, 0, 2, 0)
+
+
+async def test_what_was_undone_may_be_said_again(team, db):
+    async with open_session(team, db=db) as session:
+        await session.ask(TASK, run_id="r1", options=SEVEN)
+        assert (await session.feedback("r1", correct=False)).changed
+        taught = (await session.store.read_sums("general")).here
+        await session.store.log.rollback("r1")
+        assert (await session.feedback("r1", correct=False)).changed
+        assert not (await session.feedback("r1", correct=False)).changed
+        again = (await session.store.read_sums("general")).here
+    for key, sums in taught.items():
+        assert (again[key].total, again[key].count) == pytest.approx((sums.total, sums.count))
+
+
+async def test_a_mistyped_place_gets_no_database(tmp_path):
+    with pytest.raises(UsageError, match="no run 'r1'"):
+        await afeedback("r1", correct=True, db=str(tmp_path / "nowhere"))
+    assert not (tmp_path / "nowhere").exists()

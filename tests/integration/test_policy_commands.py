@@ -13,7 +13,9 @@ import pytest
 
 from aligngraph import open_session
 from aligngraph.cli.policy_commands import policy_app
+from aligngraph.errors import UsageError
 from aligngraph.learning.drifting import RECENT_UPDATES
+from aligngraph.learning.feedback import feedback
 from aligngraph.learning.relearning import relearn
 from aligngraph.persistence import Increment, Location, PolicyStore, Update
 from aligngraph.team import Team
@@ -166,6 +168,25 @@ def test_pruned_runs_keep_what_they_taught_and_can_be_learned_anew(run, asked):
     assert run("prune", "--keep-days", 0).stdout == "dropped the texts of 3 runs; what they taught stays\n"
     assert competence(run) == before
     assert run("learn", "--runs", "--dry-run").stdout == "no difference\n"
+
+
+def test_feedback_on_a_pruned_run_still_takes_back_what_it_thought(run, asked, db):
+    run("prune", "--keep-days", 0)
+    before = competence(run)
+    given = feedback(asked[1], correct=False, db=db)
+    assert given.changed
+    assert competence(run) < before
+    assert feedback(asked[1], correct=True, db=db).changed
+    assert competence(run) > before
+    with pytest.raises(UsageError, match="texts of this run were not kept"):
+        feedback(asked[1], answer="42", db=db)
+    assert run("learn", "--runs").stdout == "no difference\n"
+
+
+def test_an_arm_that_nobody_knows_is_bad_usage(run, asked):
+    done = run("history", "--arm", "nobody/x", status=2)
+    assert done.stdout == ""
+    assert done.stderr.startswith("aligngraph: no arm 'nobody/x' has learned anything there")
 
 
 DOCS = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()

@@ -8,15 +8,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from aligngraph import Team, open_session
+from aligngraph import Team, afeedback, open_session
+from aligngraph.cli.app import app
 from aligngraph.errors import RunCancelledError, StoreError, TeamError, UsageError
+from aligngraph.graphs.delegation import make_graph
 from aligngraph.persistence import Location, PolicyStore
 from aligngraph.persistence.sealing import KEY_VARIABLE
 
 TASK = "What is six times seven, dear Ambrosius?"
 NOTHING_KEPT, ENCRYPTED = "\n[privacy]\nstore_texts = false\n", "\n[privacy]\nencrypt = true\n"
-SECRETS = ("Ambrosius", "thinks", "4242", "Answer")
+SECRETS = ("Ambrosius", "thinks", "4242424242", "Answer")
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +29,9 @@ def key(monkeypatch):
 
 @pytest.fixture
 def team_with(scripted_team):
-    return lambda sections: scripted_team({"a": ["4242", "4242"], "b": ["17"]}, order=["4242", "17"], sections=sections)
+    return lambda sections: scripted_team(
+        {"a": ["4242424242", "4242424242"], "b": ["17"]}, order=["4242424242", "17"], sections=sections
+    )
 
 
 async def ask(team, db, run_id="r1", **more):
@@ -65,7 +70,7 @@ async def test_an_encrypted_run_is_recalled_and_fed_back_with_the_key(team_with,
     first = await ask(team, db)
     assert await ask(team, db) == first
     async with open_session(team, db=str(db)) as session:
-        given = await session.feedback("r1", answer="4,242")
+        given = await session.feedback("r1", answer="4,242,424,242")
     assert (given.changed, given.right) == (True, (True, False))
     assert found_in(db) == set()
 
@@ -105,7 +110,7 @@ async def test_feedback_on_a_run_without_texts_needs_no_text(team_with, tmp_path
     await ask(team, db)
     async with open_session(team, db=str(db)) as session:
         with pytest.raises(UsageError, match="--correct or --wrong"):
-            await session.feedback("r1", answer="4242")
+            await session.feedback("r1", answer="4242424242")
         assert (await session.feedback("r1", correct=True)).changed
 
 
@@ -123,7 +128,7 @@ async def test_a_run_without_texts_that_was_stopped_is_drawn_anew(team_with, tmp
         with pytest.raises(RunCancelledError):
             await session.ask(TASK, run_id="r1", options={"seed": 3}, on_event=stop)
     decision = await ask(team, db)
-    assert (decision.status, decision.answer) == ("ok", "4242")
+    assert (decision.status, decision.answer) == ("ok", "4242424242")
     assert {known.count for known in (await sums_in(db)).values()} == {1.0}
     assert found_in(db) == set()
 
@@ -145,7 +150,7 @@ async def test_an_encrypted_run_of_another_process_goes_on_where_it_was_stopped(
     decision = await ask(team, db)
     with closing(sqlite3.connect(db / "policy.sqlite")) as connection:
         [(calls,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
-    assert (decision.answer, calls) == ("4242", 3)
+    assert (decision.answer, calls) == ("4242424242", 3)
 
 
 @pytest.mark.parametrize(
@@ -169,3 +174,38 @@ def test_a_person_cannot_rank_what_nobody_keeps(scripted_team):
 def test_privacy_does_not_make_another_team(team_with):
     described = [json.dumps(Team.load(team_with(sections)).describe()) for sections in ("", NOTHING_KEPT, ENCRYPTED)]
     assert len(set(described)) == 1
+
+
+async def test_feedback_from_outside_a_session_leaves_no_text_either(team_with, tmp_path):
+    await ask(team_with(ENCRYPTED), tmp_path / "db")
+    given = await afeedback("r1", answer="4242424242", db=str(tmp_path / "db"))
+    assert given.changed
+    assert not (await afeedback("r1", answer="4242424242", db=str(tmp_path / "db"))).changed
+    assert found_in(tmp_path / "db") == set()
+
+
+async def test_whoever_lost_the_key_goes_on_learning(team_with, tmp_path, monkeypatch):
+    """A lost key costs texts, and nothing that was learned."""
+    team, db = team_with(ENCRYPTED), tmp_path / "db"
+    await ask(team, db)
+    before = await sums_in(db)
+    monkeypatch.delenv(KEY_VARIABLE)
+    assert await sums_in(db) == before
+    assert (await ask(team_with(""), db, "r2")).status == "ok"
+    assert {known.count for known in (await sums_in(db)).values()} == {2.0}
+
+
+async def test_a_pruned_run_leaves_no_text_behind_in_any_file(team_with, tmp_path):
+    team, db = team_with(""), tmp_path / "db"
+    await ask(team, db)
+    await afeedback("r1", answer="4242424242", db=str(db))
+    command = ["policy", "prune", "--keep-days", "0", "--db", str(db)]
+    outcome = await asyncio.to_thread(CliRunner().invoke, app, command)
+    assert outcome.output == "dropped the texts of 1 run; what they taught stays\n"
+    assert found_in(db) == set()
+
+
+def test_a_server_is_refused_a_team_that_keeps_no_texts(team_with, tmp_path):
+    configurable = {"team": str(team_with(NOTHING_KEPT)), "db": str(tmp_path / "db")}
+    with pytest.raises(UsageError, match="a server keeps every text"):
+        make_graph({"configurable": configurable})

@@ -49,6 +49,8 @@ class RecordedPanel:
             raise UsageError(
                 f"{self.place} has no source of {sorted(renamed)!r}: --map names sources as they are recorded"
             )
+        if not by_domain:
+            raise UsageError(f"{self.place} holds no task; a line is {LINE}")
         source = self.place.resolve().name
         return tuple(Recording(source, domain, tuple(its.values())) for domain, its in by_domain.items())
 
@@ -66,7 +68,7 @@ class RecordedPanel:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = dict(json.loads(line))
                 yield str(row.get("domain", self.domain)), _votes_of_row(row)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise UsageError(f"{self.place}, line {number}: {error!r}; a line is {LINE}") from error

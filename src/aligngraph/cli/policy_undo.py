@@ -7,7 +7,7 @@ from aligngraph.cli.differences import agree
 from aligngraph.cli.policy_store import open_known
 from aligngraph.cli.rendering import console
 from aligngraph.errors import UsageError
-from aligngraph.persistence import Difference, compare
+from aligngraph.persistence import Difference, Location, compare, forget_checkpoints
 
 LONGEST_DAYS = 365_000
 NUMBER_DIGITS = 18  # longer ones no database counts
@@ -34,7 +34,7 @@ def roll_back(to: str, domain: str | None, db: str | None, *, yes: bool) -> None
         UsageError: nobody is there to be asked.
         StoreError: `to` names nothing.
     """
-    place = int(to) if to.isdecimal() and len(to) <= NUMBER_DIGITS else to
+    place = asyncio.run(_find_place(to, db))
     differences = asyncio.run(_preview(place, domain, db))
     if agree(differences, yes=yes, question=f"Go back to {to!r}?"):
         asyncio.run(_roll_back(place, domain, db))
@@ -65,6 +65,13 @@ async def _reset(domain: str, db: str | None) -> None:
         await store.log.reset(domain)
 
 
+async def _find_place(to: str, db: str | None) -> int | str:
+    """Return the number that `to` is, unless a run has that name."""
+    async with open_known(db) as store:
+        is_run = await store.read_run(to) is not None
+    return to if is_run or not to.isdecimal() or len(to) > NUMBER_DIGITS else int(to)
+
+
 async def _preview(to: int | str, domain: str | None, db: str | None) -> Sequence[Difference]:
     async with open_known(db) as store:
         return await store.log.preview_rollback(to, domain)
@@ -77,4 +84,8 @@ async def _roll_back(to: int | str, domain: str | None, db: str | None) -> None:
 
 async def _prune(keep_days: float, db: str | None, *, dry_run: bool) -> int:
     async with open_known(db) as store:
-        return await (store.count_prunable if dry_run else store.prune)(keep_days=keep_days)
+        run_ids = await store.find_prunable(keep_days=keep_days)
+        if dry_run:
+            return len(run_ids)
+        await forget_checkpoints(Location.find(db), run_ids)
+        return await store.prune(keep_days=keep_days)

@@ -136,8 +136,9 @@ def correct(
 
 
 def _last_words(updates: tuple[Counted, ...]) -> Mapping[str, Any] | None:
-    fed_back = [one.update for one in updates if one.update.kind == "feedback"]
-    return fed_back[-1].result["feedback"] if fed_back else None
+    """Return what was said last and still counts: what a rollback or reset has undone may be said again."""
+    said = [one for one in updates if one.update.kind == "feedback"]
+    return said[-1].update.result["feedback"] if said and (said[-1].left or not said[-1].update.increments) else None
 
 
 def _evidence_of(run: Run | None, run_id: str) -> Evidence:

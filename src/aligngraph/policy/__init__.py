@@ -2,10 +2,8 @@
 
 from aligngraph.policy.belief import LEARNER_PRIOR, LEARNERS, Belief, Learners, believe
 from aligngraph.policy.competence import (
-    anchor_from_trust,
     competence,
     posterior,
-    principal_anchor,
     self_assessed_payoff,
     trust,
     weight,
@@ -85,7 +83,6 @@ __all__ = [
     "Stop",
     "StopReason",
     "allot",
-    "anchor_from_trust",
     "anchored_nash_gap",
     "asking_order",
     "belief_after_wrong",
@@ -125,7 +122,6 @@ __all__ = [
     "pooled_majority",
     "posterior",
     "posterior_clarity",
-    "principal_anchor",
     "principal_payoff",
     "principal_trust",
     "realised_gradient_regret_bound",

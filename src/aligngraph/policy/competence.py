@@ -1,4 +1,4 @@
-"""What lasts across tasks: how often an arm was right, what its vote weighs, how far the principal is trusted.
+"""What lasts across tasks: how often an arm was right, what its vote weighs, how far a judge is trusted.
 
 An arm is one strategy of one agent in one domain. Its state is two sums, total payoff and number of tasks: sums
 commute, so workers add theirs in any order and all read the same competence. All functions here are pure, and A arms
@@ -16,20 +16,16 @@ from aligngraph.policy.checks import (
     FloatArray,
     finite_array,
     non_negative,
-    non_negative_number,
     positive_number,
     same_length,
     simplex_rows,
 )
-from aligngraph.policy.game import DEFAULT_ANCHOR
 
 PRIOR_SUCCESSES: Final = 2.0
 PRIOR_TASKS: Final = 4.0
 BORROWED_TASKS: Final = 8.0
 WEIGHT_FLOOR: Final = 0.01
 TRUST_FLOOR: Final = 0.05
-TASKS_BEFORE_TRUST: Final = 10
-PAYOFF_PER_TRUST: Final = 0.5
 ANCHOR_RANGE: Final = (0.1, 5.0)
 VOTES_AT_FULL_WEIGHT: Final = 4.0
 SUREST: Final = 1 - 2.0**-53  # the last float before 1, whose log odds are still finite
@@ -100,47 +96,6 @@ def trust(mean: float, answers: int) -> float:
         return TRUST_FLOOR
     held = min(mean, SUREST)
     return max(TRUST_FLOOR, math.log(held) - math.log1p(-held) + math.log(answers - 1))
-
-
-def anchor_from_trust(trust: float, tasks: float) -> float:
-    """Return the anchor of the game in [0.1, 5]: the less the principal is trusted, the firmer players stay.
-
-    Args:
-        trust: in nats, > 0.
-        tasks: tasks seen with two answers or more; below 10 the anchor is 0.3 whatever the trust.
-
-    Raises:
-        ValueError: trust <= 0 or tasks < 0.
-    """
-    if not trust > 0:
-        raise ValueError(f"trust: got {trust!r}, allowed is a number > 0")
-    if non_negative_number("tasks", tasks) < TASKS_BEFORE_TRUST:
-        return DEFAULT_ANCHOR
-    low, high = ANCHOR_RANGE
-    return min(max(PAYOFF_PER_TRUST / trust, low), high)
-
-
-def principal_anchor(
-    total: float, count: float, answers: int, borrowed_total: float = 0.0, borrowed_count: float = 0.0
-) -> float:
-    """Return the anchor that the principal's record earns it in a game over this many answers, in [0.1, 5].
-
-    Args:
-        total: sum over this domain's tasks of the posterior at the principal's first choice, in [0, count].
-        count: tasks in this domain in which it made a choice among two answers or more, >= 0.
-        answers: K, >= 1.
-        borrowed_total: the same sum in all other domains, of which up to 8 tasks count, at their mean.
-        borrowed_count: tasks in all other domains, >= 0.
-
-    Raises:
-        ValueError: a sum lies outside its range or answers < 1.
-    """
-    paid = float(_payoff_sum("total", total, np.asarray(count)))
-    lent = float(_payoff_sum("borrowed_total", borrowed_total, np.asarray(borrowed_count)))
-    share = min(1.0, BORROWED_TASKS / borrowed_count) if borrowed_count else 0.0
-    tasks = count + share * borrowed_count
-    mean = (paid + share * lent) / tasks if tasks else 0.0
-    return anchor_from_trust(trust(min(mean, 1.0), answers), tasks)
 
 
 def posterior(weights: npt.ArrayLike, samples: npt.ArrayLike, policy: npt.ArrayLike) -> FloatArray:

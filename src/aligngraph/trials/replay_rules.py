@@ -22,13 +22,15 @@ from aligngraph.policy import (
     log_loss,
     play_round,
     pooled_majority,
-    principal_anchor,
     right_target,
     sample_shares,
     self_assessed_payoff,
+    trust,
     vote_shares,
     weight,
 )
+from aligngraph.policy.competence import ANCHOR_RANGE, BORROWED_TASKS
+from aligngraph.policy.game import DEFAULT_ANCHOR
 from aligngraph.policy.principal import PrincipalRecord, earned_anchor, posterior_clarity, principal_payoff
 from aligngraph.trials.replay_tasks import Numbers, ReplayedTask
 
@@ -36,6 +38,8 @@ Anchor = float | Literal["trust", "duels"]
 Choices = dict[str, int]
 STEP_SIZE = 1.0
 MOST_STEPS = 200
+TASKS_BEFORE_TRUST = 10
+PAYOFF_PER_TRUST = 0.5
 NO_GAME = 1.0  # any anchor: where nothing is preferred to anything, policies stay as they are
 
 
@@ -54,6 +58,37 @@ def vote(task: ReplayedTask) -> int:
 def judge_alone(task: ReplayedTask) -> int:
     """Return the answer that is preferred to most others, among equals the first seen."""
     return int(task.preference.sum(axis=1).argmax())
+
+
+def anchor_from_trust(trust: float, tasks: float) -> float:
+    """Return the anchor, in [0.1, 5], of a rule that weighs no arm: the less the judge is trusted, the firmer it is.
+
+    Args:
+        trust: in nats, > 0.
+        tasks: seen with two answers or more, >= 0; below 10 the anchor is 0.3 whatever the trust.
+    """
+    if tasks < TASKS_BEFORE_TRUST:
+        return DEFAULT_ANCHOR
+    low, high = ANCHOR_RANGE
+    return min(max(PAYOFF_PER_TRUST / trust, low), high)
+
+
+def principal_anchor(
+    total: float, count: float, answers: int, borrowed_total: float = 0.0, borrowed_count: float = 0.0
+) -> float:
+    """Return the anchor that a judge's first choices earn it in a game over this many answers, in [0.1, 5].
+
+    Args:
+        total: sum over this domain's tasks of the posterior at the judge's first choice, in [0, count].
+        count: tasks in this domain with two answers or more, >= 0.
+        answers: K, >= 1.
+        borrowed_total: the same sum in all other domains, of which up to 8 tasks count, at their mean.
+        borrowed_count: tasks in all other domains, >= 0.
+    """
+    share = min(1.0, BORROWED_TASKS / borrowed_count) if borrowed_count else 0.0
+    tasks = count + share * borrowed_count
+    mean = (total + share * borrowed_total) / tasks if tasks else 0.0
+    return anchor_from_trust(trust(min(mean, 1.0), answers), tasks)
 
 
 @dataclass

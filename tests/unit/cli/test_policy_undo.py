@@ -116,6 +116,9 @@ def test_pruning_drops_texts_and_keeps_what_was_learned(policy, learned, in_stor
 
     in_store(end)
     before = totals()
+    assert policy("prune", "--keep-days", "0", "--dry-run") == "would drop the texts of 1 run; what they taught stays\n"
+    assert "would drop the texts of 0 runs" in policy("prune", "--keep-days", "1", "--dry-run")
+    assert in_store(lambda store: store.read_run("r1")).task == "a long text"
     assert "dropped the texts of 0 runs" in policy("prune", "--keep-days", "1")
     assert policy("prune", "--keep-days", "0") == "dropped the texts of 1 run; what they taught stays\n"
     run = in_store(lambda store: store.read_run("r1"))

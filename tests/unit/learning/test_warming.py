@@ -69,7 +69,10 @@ async def test_it_is_what_feedback_on_each_task_teaches_in_their_order(store):
 async def test_the_log_names_where_each_lesson_came_from(store):
     await warm_up(store, THREE, MADE_OF)
     rows = await log(store)
-    assert [(row.kind, row.run_id, row.round) for row in rows] == [("learn", f"panel:panel:t{n}", 1) for n in range(3)]
+    assert [(row.kind, row.run_id, row.round) for row in rows] == [
+        ("learn", THREE.name_of(task), 1) for task in THREE.tasks
+    ]
+    assert rows[0].run_id.startswith("panel:panel:maths:t0:")
     here = await sums(store)
     assert {key: row.total for key, row in replayed(rows).items()} == {key: row.total for key, row in here.items()}
 
@@ -96,6 +99,13 @@ async def test_tasks_of_the_same_name_in_another_record_or_domain_are_others(sto
     assert (await warm_up(store, recording(*THREE.tasks, source="third", domain="law"), MADE_OF)).taught == 3
 
 
+@pytest.mark.parametrize("changed", [{"good": (0, 2)}, {"bad": (1, 0)}, {"right": (False, True)}])
+async def test_so_is_a_task_whose_votes_or_right_answer_were_mended(store, changed):
+    await warm_up(store, recording(recorded("t")), MADE_OF)
+    assert (await warm_up(store, recording(recorded("t", **changed)), MADE_OF)).taught == 1
+    assert (await warm_up(store, recording(recorded("t")), MADE_OF)).taught == 0
+
+
 async def test_what_was_reset_can_be_learned_again(store):
     await warm_up(store, THREE, MADE_OF)
     before = await sums(store)
@@ -109,7 +119,7 @@ async def test_what_was_reset_can_be_learned_again(store):
 async def test_what_was_rolled_back_can_be_learned_again_and_the_rest_is_known(store):
     await warm_up(store, THREE, MADE_OF)
     before = await sums(store)
-    await store.log.rollback("panel:panel:t0", "maths")
+    await store.log.rollback(THREE.name_of(THREE.tasks[0]), "maths")
     warmed = await warm_up(store, THREE, MADE_OF)
     assert (warmed.taught, warmed.known) == (2, 1)
     for key, row in (await sums(store)).items():

@@ -8,9 +8,13 @@ from aligngraph.policy import (
     LEARNERS,
     Learners,
     believe,
+    choose,
     gradient_posterior,
     gradient_weights,
+    initial_policy,
+    pooled_majority,
     posterior,
+    vote_shares,
     weight,
 )
 from aligngraph.policy.belief import hedge_posterior
@@ -30,6 +34,15 @@ def test_without_feedback_competence_decides_alone():
     belief = believed(losses=(9.0, 0.0, 0.0))
     np.testing.assert_allclose(belief.posterior, posterior(weight(COMPETENCE, 2), SAMPLES, POLICY))
     assert belief.shares.tolist() == [1.0, 0.0, 0.0], "losses without tasks count for nothing"
+
+
+@pytest.mark.parametrize("counts", [[[2, 1], [0, 2]], [[3, 0, 0], [0, 2, 0], [0, 2, 1]], [[1, 0, 0, 2], [0, 1, 1, 0]]])
+def test_untrained_it_decides_as_the_pooled_majority(counts):
+    arms, seen = len(counts), range(len(counts[0]))
+    new = Learners(np.full(arms, 0.5), np.zeros(arms), np.full(arms, 1 / arms), team_samples=np.sum(counts))
+    votes = vote_shares(counts)
+    belief = believe(new, np.sum(counts, axis=1), initial_policy(votes), votes)
+    assert choose(belief.posterior, None, seen) == pooled_majority(counts, seen)
 
 
 def test_by_hand():
@@ -57,6 +70,12 @@ def test_with_feedback_each_learner_speaks_by_its_prior_and_what_its_forecasts_w
 def test_with_the_first_feedback_they_start_from_their_prior():
     assert believed(fed_back=1e-6).shares == pytest.approx(LEARNER_PRIOR)
     assert len(LEARNERS) == len(LEARNER_PRIOR)
+
+
+def test_alone_with_the_truth_hedge_needs_more_than_its_prior_to_lead():
+    """Behind by 4.5 to 1, it leads the others together only where it forecast better by more than log 9 nats."""
+    shares = [believed(losses=(ahead, ahead, 0.0), fed_back=3.0).shares[2] for ahead in (math.log(8.9), math.log(9.1))]
+    assert shares[0] < 0.5 < shares[1]
 
 
 def test_hedge_goes_by_the_votes_and_by_no_principal():
@@ -88,6 +107,16 @@ def test_what_is_believed_is_on_the_simplex_whatever_the_records(fed_back):
 def test_records_that_do_not_fit_the_players_are_refused(changes, named):
     with pytest.raises(ValueError, match=named):
         believed(**changes)
+
+
+def test_one_share_gives_its_arm_s_votes():
+    assert hedge_posterior([0.0, 3.0], [[1.0, 0.0, 0.0], [0.0, 0.25, 0.75]]).tolist() == [0.0, 0.25, 0.75]
+
+
+@pytest.mark.parametrize(("shares", "votes"), [([-1.0, 2.0], VOTES), ([0.5, 0.5], [[1.0, 0.1], [0.0, 1.0]])])
+def test_hedge_refuses_what_is_no_share_and_no_vote(shares, votes):
+    with pytest.raises(ValueError, match=r"(shares|votes): got"):
+        hedge_posterior(shares, votes)
 
 
 def test_shares_of_nothing_are_refused():

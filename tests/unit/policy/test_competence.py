@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from aligngraph.policy import (
-    anchor_from_trust,
     competence,
     posterior,
-    principal_anchor,
     self_assessed_payoff,
     trust,
     weight,
@@ -111,22 +109,6 @@ def test_a_mean_that_is_no_probability_is_refused(bad):
         trust(bad, 2)
 
 
-def test_the_anchor_is_inverse_to_trust_within_its_range():
-    assert [anchor_from_trust(nats, 10) for nats in (0.05, 0.1, 1.0, 2.5, 5.0, 30.0)] == [5.0, 5.0, 0.5, 0.2, 0.1, 0.1]
-
-
-@pytest.mark.parametrize("nats", [0.05, 2.0, 30.0])
-def test_trust_is_not_used_before_ten_tasks(nats):
-    assert [anchor_from_trust(nats, tasks) for tasks in (0, 9)] == [0.3, 0.3]
-    assert anchor_from_trust(nats, 10) != 0.3
-
-
-@pytest.mark.parametrize(("nats", "tasks"), [(0.0, 20), (-1.0, 20), (math.nan, 20), (1.0, -1)])
-def test_an_anchor_needs_trust_and_tasks(nats, tasks):
-    with pytest.raises(ValueError, match=r"(trust|tasks): got"):
-        anchor_from_trust(nats, tasks)
-
-
 def test_up_to_four_samples_add_up_as_independent_votes():
     belief = posterior([1.5, 0.5], [1, 2], [[1.0, 0.0], [0.0, 1.0]])
     assert belief[0] / belief[1] == pytest.approx(math.exp(1.5 - 2 * 0.5), rel=1e-12)
@@ -176,16 +158,3 @@ def test_an_arm_without_votes_has_no_payoff():
 def test_votes_and_posterior_speak_of_the_same_answers():
     with pytest.raises(ValueError, match=r"posterior: got shape \(1,\), allowed is a first axis of 2"):
         self_assessed_payoff([[1.0, 0.0]], [1.0])
-
-
-def test_the_anchor_of_a_principal_follows_its_record():
-    assert principal_anchor(0, 0, 3) == principal_anchor(9, 9, 3) == 0.3
-    assert principal_anchor(9, 10, 3) == anchor_from_trust(trust(0.9, 3), 10)
-    assert principal_anchor(10, 10, 3) == 0.1
-    assert principal_anchor(0, 10, 3) == 5.0
-
-
-def test_a_principal_s_record_elsewhere_counts_as_eight_tasks_at_most():
-    assert principal_anchor(1, 1, 3, 5, 10) == 0.3
-    assert principal_anchor(2, 2, 3, 50, 100) == anchor_from_trust(trust((2 + 4) / 10, 3), 10)
-    assert principal_anchor(8, 10, 3, 3, 4) == anchor_from_trust(trust(11 / 14, 3), 14)

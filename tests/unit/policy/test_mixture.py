@@ -21,6 +21,19 @@ def test_shares_are_those_of_bayes_over_the_likelihoods_of_the_tasks():
     np.testing.assert_allclose(mixture_shares(-np.log(likelihoods).sum(axis=1)), evidence / evidence.sum(), rtol=1e-12)
 
 
+def test_shares_start_from_a_prior():
+    assert mixture_shares([0.0, 0.0, 0.0], [0.45, 0.45, 0.1]) == pytest.approx([0.45, 0.45, 0.1], rel=1e-12)
+
+
+def test_a_learner_with_less_prior_must_forecast_better_by_its_log():
+    """0.9 / 4.5 to 0.1 is two to one."""
+    assert mixture_shares([1.0 + math.log(4.5), 1.0], [0.9, 0.1]) == pytest.approx([2 / 3, 1 / 3], rel=1e-12)
+
+
+def test_an_even_prior_is_that_of_none():
+    assert mixture_shares([1.0, 3.0], [0.5, 0.5]) == pytest.approx(mixture_shares([1.0, 3.0]), rel=1e-12)
+
+
 def test_heavy_losses_do_not_underflow_to_nothing():
     np.testing.assert_allclose(mixture_shares([5000.0, 5000.0 + math.log(3)]), [0.75, 0.25], rtol=1e-9)
 
@@ -28,6 +41,11 @@ def test_heavy_losses_do_not_underflow_to_nothing():
 def test_a_mixture_lies_between_its_learners():
     mixed = mix([[0.9, 0.1], [0.3, 0.7]], [0.0, math.log(2)])
     np.testing.assert_allclose(mixed, [2 / 3 * 0.9 + 1 / 3 * 0.3, 2 / 3 * 0.1 + 1 / 3 * 0.7], rtol=1e-12)
+
+
+def test_a_mixture_with_a_prior_lies_nearer_to_who_had_more_of_it():
+    mixed = mix([[0.9, 0.1], [0.3, 0.7]], [1.0, 1.0], [0.75, 0.25])
+    np.testing.assert_allclose(mixed, [0.75, 0.25], rtol=1e-12)
 
 
 def test_one_learner_is_its_own_mixture():
@@ -74,6 +92,9 @@ def test_the_only_answer_costs_nothing_when_it_is_right():
     [
         (lambda: mixture_shares([]), "losses: got shape"),
         (lambda: mixture_shares([np.inf, 0]), "losses: got inf"),
+        (lambda: mixture_shares([0.0, 0.0], [1.0]), "prior: got shape"),
+        (lambda: mixture_shares([0.0, 0.0], [0.5, 0.6]), "prior: got a row with sum 1.1"),
+        (lambda: mixture_shares([0.0, 0.0], [1.0, 0.0]), r"prior: got \[1.0, 0.0\], allowed are shares > 0"),
         (lambda: mix([[0.5, 0.5]], [0.0, 0.0]), "losses: got shape"),
         (lambda: mix([[0.5, 0.4]], [0.0]), "posteriors: got a row with sum 0.9"),
         (lambda: log_loss([0.5, 0.5], [1.0]), "target: got shape"),

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from aligngraph.decision import Decision
-from aligngraph.learning.evidence import Evidence, Rules
+from aligngraph.learning.evidence import Evidence, Judged, Rules
 from aligngraph.learning.feedback import correct
 from aligngraph.learning.known import earned_anchor, read_learned, read_learners
 from aligngraph.learning.teaching import Verdict, teach
 from aligngraph.persistence import Counted, Sums, Update, replayed
-from aligngraph.policy import GameRules, play_round
+from aligngraph.policy import GameRules, play_round, posterior_clarity, principal_payoff
 from aligngraph.report.timeline import follow
 
 SAMPLES = 2
@@ -88,16 +88,18 @@ class MadeUpDomain:
     def settle(self, seen, counts, preference, failing):
         learned, players = self.learned(), [number for number, row in enumerate(counts) if any(row)]
         names = list(self.skills)
-        rules = GameRules(1.0, earned_anchor(learned, len(seen)), 0.5, 200)
+        playing = [names[player] for player in players]
+        rules = GameRules(1.0, earned_anchor(learned, playing, len(seen)), 0.5, 200)
         places = [sum(row) for row in preference] if preference else []
         tiers = tuple((int(number),) for number in np.argsort(-np.array(places), kind="stable")) if places else ()
         played = play_round(
             [counts[player] for player in players],
             preference or [[0.5]],
-            read_learners(learned, [names[player] for player in players], team_samples=SAMPLES * len(names)),
+            read_learners(learned, playing, team_samples=SAMPLES * len(names)),
             rules,
         )
-        first = {"principal": tiers[0]} if tiers else {}
+        belief = played.unranked_posterior
+        heard = {"principal": Judged(principal_payoff(belief, preference), posterior_clarity(belief))} if tiers else {}
         self.right[f"r{len(self.evidence) + 1}"] = tuple(answer == 0 for answer in seen)
         return Evidence(
             arms=tuple(names),
@@ -113,8 +115,8 @@ class MadeUpDomain:
             planned=SAMPLES * len(names),
             preference=tuple(map(tuple, preference)) if preference else None,
             tiers=tiers,
-            judges=first,
-            agreed={arm: float(played.unranked_posterior[list(tier)].mean()) for arm, tier in first.items()},
+            judges={"principal": tiers[0]} if tiers else {},
+            agreed=heard,
             principals={"principal": "p1"},
         )
 

@@ -1,5 +1,6 @@
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
 from aligngraph.persistence import Increment, Update, replayed
@@ -160,7 +161,29 @@ def test_what_the_principal_is_trusted_with_is_that_of_the_series(report, learne
     shown = figure(report, "agreement")
     known = follow_principal(learned.timeline().points)
     assert shown.chart.panels[0].lines[0].y[-1] == pytest.approx(known.mean[-1])
-    assert f"trust {known.trust[-1]:.3f} nats" in shown.description
+    assert f"Its word weighs {known.trust[-1]:.3f} nats in one duel" in shown.description
+    assert [part.chart.name for part in section(report, "trust").parts] == ["agreement", "anchors"]
+    played = known.anchor[~np.isnan(known.anchor)]
+    assert figure(report, "anchors").chart.panels[0].lines[0].y == pytest.approx(played)
+
+
+def test_a_new_principal_is_hardly_heard_and_a_good_one_earns_a_lower_anchor(make_domain):
+    domain = make_domain(judge=0.95)
+    for _ in range(40):
+        domain.ask(feedback=True)
+    known = follow_principal(domain.timeline().points)
+    played = known.anchor[~np.isnan(known.anchor)]
+    assert played[0] == 5
+    assert played[-1] < 1.5
+    assert known.trust[-1] > 0.5
+
+
+def test_the_three_learners_share_the_decision(report):
+    shown = figure(report, "learners")
+    lines = shown.chart.panels[0].lines
+    assert [line.label for line in lines] == ["competence", "exponentiated gradient", "hedge"]
+    assert np.sum([line.y for line in lines], axis=0) == pytest.approx(1)
+    assert f"hedge has {lines[-1].y[-1]:.3f} now" in shown.description
 
 
 def test_a_principal_that_never_judged_is_said_to_be_unknown(make_evidence):

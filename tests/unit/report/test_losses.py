@@ -76,6 +76,16 @@ def test_the_regret_told_at_once_stays_within_its_bound_at_every_task(learned):
     assert record.decisions.total - record.best.total <= nats[-1]
 
 
+def test_the_bound_has_the_nats_of_the_mixture_and_of_the_floor(make_evidence):
+    """Even votes have no slope, so that only the start's distance from the best weights is left; both start at 1."""
+    even = make_evidence(
+        first=((1.0, 1.0, 0.0),) * 2, counts=((1.0, 1.0),) * 2, posterior=(0.5, 0.5), preference=None, tiers=()
+    )
+    record = record_losses([point(1, even, (True, False))])
+    distance = sum(weight * math.log(weight) - weight + 1 for weight in record.best_weights.values())
+    assert record.bounds[0].nats == pytest.approx(distance / 1.5 - math.log(0.45) - math.log(0.999))
+
+
 def test_an_arm_that_came_late_takes_part_from_then_on(make_evidence):
     late = make_evidence(arms=("careful/direct", "new/direct"))
     record = record_losses([point(1, make_evidence(), (True, False)), point(2, late, (True, False))])

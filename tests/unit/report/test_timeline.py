@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligngraph.learning.teaching import Verdict
-from aligngraph.persistence import ArmKey, ArmSums, Increment, Update, replayed
+from aligngraph.persistence import ArmKey, ArmSums, Increment, Update, advance, replayed
 from aligngraph.policy import competence_interval
 from aligngraph.report.timeline import (
     WINDOW,
-    advance,
     arms_of,
     follow,
     follow_arm,
@@ -93,9 +92,8 @@ def test_learning_again_from_every_run_is_one_event():
 
 def test_forgetting_shrinks_everything_but_failures():
     before = {ArmKey("a/x"): ArmSums("agent", 2.0, 4.0, 3, -1.0, 8.0)}
-    after = advance(before, update("r", decay=0.5))
-    assert after == {ArmKey("a/x"): ArmSums("agent", 1.0, 2.0, 3, -0.5, 4.0)}
-    assert before[ArmKey("a/x")].total == 2.0
+    advance(before, update("r", decay=0.5))
+    assert before == {ArmKey("a/x"): ArmSums("agent", 1.0, 2.0, 3, -0.5, 4.0)}
 
 
 def test_following_the_log_ends_where_the_store_replays_it(domain):
@@ -160,16 +158,27 @@ def test_without_evidence_no_share_is_known():
     assert np.isnan(sample_share(follow([update("r1")], {}).points, "a/x")).all()
 
 
-def test_trust_in_the_principal_follows_its_mean(make_evidence):
-    judged = Increment("principal", "principal", 0.8, made_of="p")
+def test_trust_in_the_principal_follows_its_duels_and_what_could_be_seen_of_them(make_evidence):
+    """Of 20 tasks, 18 clear, it won 18: 8 beyond chance, next to a prior of 16 clear tasks at 0.64."""
+    judged = Increment("principal", "principal", 18.0, count=20.0, loss=2.0, made_of="p")
     runs = {"r1": make_evidence(), "r2": make_evidence(), "r3": make_evidence()}
     points = follow([update("r1"), update("r2", judged), update("r3")], runs).points
     series = follow_principal(points)
-    assert series.tasks.tolist() == [0, 1, 1]
+    skill = (16 * 0.14 + 8 - 1.5 * math.sqrt(34) / 2) / 34
+    assert series.tasks.tolist() == [0, 20, 20]
     assert math.isnan(series.mean[0])
-    assert series.mean[1:] == pytest.approx([0.8, 0.8])
-    assert series.trust[1:] == pytest.approx([math.log(4) + math.log(2)] * 2)
+    assert series.mean[1:] == pytest.approx([0.9, 0.9])
+    assert series.trust == pytest.approx([0.0, *[math.log((0.5 + skill) / (0.5 - skill))] * 2])
     assert series.anchor.tolist() == [0.3] * 3
+
+
+def test_a_principal_made_of_something_else_starts_again(make_evidence):
+    judged = Increment("principal", "principal", 18.0, count=20.0, loss=2.0, made_of="p")
+    runs = {"r1": make_evidence(), "r2": make_evidence(principals={"principal": "new"})}
+    series = follow_principal(follow([update("r1", judged), update("r2")], runs).points)
+    assert series.tasks.tolist() == [20, 0]
+    assert series.trust[0] > 0.5
+    assert series.trust[1] == 0
 
 
 def test_a_task_of_one_answer_has_no_anchor(make_evidence):
@@ -180,10 +189,9 @@ def test_a_task_of_one_answer_has_no_anchor(make_evidence):
 
 
 def test_competence_decides_alone_until_there_is_feedback():
-    lost = [
-        Increment("competence", "learner", 0.0, loss=1.0),
-        Increment("gradient", "learner", 0.0, loss=1.0 + math.log(3)),
-    ]
-    shares = learner_shares(follow([update("r1"), update("r2", *lost)], {}).points)
-    assert shares[0].tolist() == [1.0, 0.0]
-    assert shares[1] == pytest.approx([0.75, 0.25])
+    """Then Bayes from the prior: 0.45 * 1, 0.45 / 3 and 0.1 * 1, of 0.7."""
+    lost = {"competence": 1.0, "gradient": 1.0 + math.log(3), "hedge": 1.0}
+    told_once = [Increment(name, "learner", 0.0, loss=loss) for name, loss in lost.items()]
+    shares = learner_shares(follow([update("r1"), update("r2", *told_once)], {}).points)
+    assert shares[0].tolist() == [1.0, 0.0, 0.0]
+    assert shares[1] == pytest.approx([0.45 / 0.7, 0.15 / 0.7, 0.1 / 0.7])
