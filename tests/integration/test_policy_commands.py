@@ -183,6 +183,19 @@ def test_feedback_on_a_pruned_run_still_takes_back_what_it_thought(run, asked, d
     assert run("learn", "--runs").stdout == "no difference\n"
 
 
+def test_no_file_holds_a_text_of_a_pruned_run(run, asked, db):
+    def texts():
+        told = (b"What is", b"careful thinks")
+        return {text for path in Path(db).iterdir() for text in told if text in path.read_bytes()}
+
+    assert len(texts()) == 2
+    run("prune", "--keep-days", 1)
+    run("prune", "--keep-days", 0, "--dry-run")
+    assert len(texts()) == 2
+    run("prune", "--keep-days", 0)
+    assert texts() == set()
+
+
 def test_an_arm_that_nobody_knows_is_bad_usage(run, asked):
     done = run("history", "--arm", "nobody/x", status=2)
     assert done.stdout == ""

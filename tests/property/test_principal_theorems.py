@@ -6,14 +6,25 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aligngraph.policy import PrincipalRecord, earned_anchor, posterior_clarity, principal_payoff, principal_trust
+from aligngraph.policy import (
+    PrincipalRecord,
+    earned_anchor,
+    initial_policy,
+    posterior,
+    posterior_clarity,
+    principal_payoff,
+    principal_trust,
+    vote_shares,
+)
+from aligngraph.policy.principal import NO_RECORD
+from aligngraph.trials.replay_tasks import made_up_preference
 
 EXAMPLES = settings(max_examples=100, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
 unit = st.floats(0, 1, allow_subnormal=False)
 answers = st.integers(2, 8)
 weights = st.lists(st.floats(0.01, 20), min_size=1, max_size=6)
-TASKS, DRAWS, VOTES = 300, 200, 4
+TASKS, LIVES, VOTERS, RIGHT = 300, 40, 6, 0.7
 
 
 @st.composite
@@ -40,19 +51,22 @@ def record_of(rows):
     return PrincipalRecord(paid, len(rows), clarity)
 
 
+def merged(parts):
+    """Return the record of workers that each added up a part."""
+    return PrincipalRecord(
+        *(math.fsum(getattr(part, name) for part in parts) for name in ("total", "count", "clarity"))
+    )
+
+
 @EXAMPLES
 @given(seeds, st.integers(1, 60), st.integers(1, 5), weights, answers)
 def test_sums_of_any_workers_earn_the_same_anchor_in_any_order(seed, tasks, workers, held, count):
     rng = np.random.default_rng(seed)
     rows = paid_tasks(rng, tasks)
-    expected = earned_anchor(record_of(rows), held, count)
-    parts = [record_of(part) for part in np.array_split(rng.permutation(rows), workers)]
-    merged = PrincipalRecord(
-        *(math.fsum(getattr(part, name) for part in parts) for name in ("total", "count", "clarity"))
-    )
-    assert math.isclose(earned_anchor(merged, held, count), expected, rel_tol=1e-9)
-    half = [record_of(rows[::2]), record_of(rows[1::2])]
-    assert math.isclose(principal_trust(*half), principal_trust(*half), rel_tol=1e-9)
+    one, split = record_of(rows), merged([record_of(part) for part in np.array_split(rng.permutation(rows), workers)])
+    assert math.isclose(earned_anchor(split, held, count), earned_anchor(one, held, count), rel_tol=1e-9)
+    lent, other = earned_anchor(NO_RECORD, held, count, split), earned_anchor(NO_RECORD, held, count, one)
+    assert math.isclose(lent, other, rel_tol=1e-9)
 
 
 @EXAMPLES
@@ -82,9 +96,42 @@ def test_players_that_proved_more_are_held_firmer(here, more, held, count):
 @EXAMPLES
 @given(records(), st.integers(2, 6), seeds)
 def test_a_principal_that_says_nothing_earns_nothing_by_it(here, count, seed):
-    """A task with an even preference pays 1/2, which is seen the better the clearer the task, and never raises trust."""
+    """It is paid 1/2, and the clearer the task, the plainer it is that this is chance."""
     belief = np.random.default_rng(seed).dirichlet(np.ones(count))
     paid, clarity = principal_payoff(belief, np.full((count, count), 0.5)), posterior_clarity(belief)
     assert math.isclose(paid, 0.5, rel_tol=1e-12)
     silent = PrincipalRecord(here.total + paid, here.count + 1, here.clarity + clarity)
-    assert math.isclose(silent.beyond_chance, here.beyond_chance, abs_tol=1e-9)
+    assert principal_trust(silent) <= principal_trust(here) + 1e-9
+
+
+def lived(judge, rng):
+    """Return the record after 300 tasks of six voters, each right by itself in 70 %, wrong ones in one of three ways."""
+    rows = []
+    for said in np.where(rng.random((TASKS, VOTERS)) < RIGHT, 0, rng.integers(1, 4, (TASKS, VOTERS))).tolist():
+        seen = list(dict.fromkeys(said))
+        if len(seen) > 1:
+            counts = [[float(answer == own) for answer in seen] for own in said]
+            voted = initial_policy(vote_shares(counts))
+            belief = posterior(np.full(VOTERS, math.log(len(seen))), np.ones(VOTERS), voted)
+            preference = made_up_preference(np.array(seen) == 0, judge, rng)
+            rows.append((principal_payoff(belief, preference), posterior_clarity(belief)))
+    return record_of(np.array(rows))
+
+
+def lives(judge):
+    rng = np.random.default_rng(3)
+    return [lived(judge, rng) for _ in range(LIVES)]
+
+
+def test_a_judge_that_guesses_among_good_votes_is_hardly_ever_trusted():
+    records = lives(0.5)
+    trusts = np.array([principal_trust(record) for record in records])
+    assert np.mean(trusts == 0) > 0.8
+    assert np.mean(trusts < 0.2) > 0.95
+    assert np.mean([earned_anchor(record, [math.log(2)], 2) == 5 for record in records]) > 0.8
+
+
+def test_a_judge_of_86_in_100_pairs_is_trusted_among_votes_that_are_right_in_70():
+    records = lives(0.86)
+    assert min(principal_trust(record) for record in records) > 1.5
+    assert max(earned_anchor(record, [math.log(2)] * VOTERS, 2) for record in records) < 0.3

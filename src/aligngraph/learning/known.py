@@ -76,13 +76,23 @@ def share_samples(learned: LearnedState) -> dict[str, float]:
     names = list(learned["arms"])
     if not names:
         return {}
-    losses = [learned["arms"][arm]["loss"] for arm in names]
+    losses = [learned["arms"][arm]["loss"] + missed_loss(learned, arm) for arm in names]
     return dict(zip(names, sample_shares(losses, learned["learners"][DELEGATION]["count"]).tolist(), strict=True))
 
 
 def trust_principal(learned: LearnedState) -> float:
     """Return what the principal's word weighs in one duel of two answers, in nats, >= 0; of an unknown one nothing."""
     return principal_trust(*_principal_records(learned))
+
+
+def missed_loss(learned: LearnedState, arm: str) -> float:
+    """Return what an arm that is new is taken to have lost before it came: as much as dealing by the shares did.
+
+    With nothing lost it would be dealt nearly all samples, however little is known of it. [Freund1997]
+    """
+    record = learned["arms"].get(arm, UNSEEN)
+    is_new = record["count"] == 0 and record["loss"] == 0
+    return learned["learners"][DELEGATION]["loss"] if is_new else 0.0
 
 
 def earned_anchor(learned: LearnedState, arms: Iterable[str], answers: int) -> float:

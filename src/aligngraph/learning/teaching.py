@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from aligngraph.learning.evidence import Evidence, Judged
-from aligngraph.learning.known import DELEGATION, read_competence, read_learners, share_samples
+from aligngraph.learning.known import DELEGATION, missed_loss, read_competence, read_learners, share_samples
 from aligngraph.persistence import ArmKey, Increment
 from aligngraph.policy import (
     LEARNERS,
@@ -221,7 +221,7 @@ def _agent_increments(evidence: Evidence, learned: LearnedState, lesson: Lesson)
             payoff=paid.get(arm, 0.0),
             count=float(arm in paid),
             failures=failed,
-            loss=loss,
+            loss=loss + (missed_loss(learned, arm) if arm in paid or loss else 0.0),
         )
         for arm, made_of, failed, loss in rows
         if arm in paid or failed or loss

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from aligngraph.errors import StoreError, UsageError
-from aligngraph.persistence import Run
+from aligngraph.persistence import Increment, Run, Update
 
 NOBODY = "nobody is there to be asked: nothing was changed; --yes changes it without a question"
 
@@ -81,6 +81,20 @@ def test_somebody_who_says_yes_is_heard(asked, learned, totals, db):
     roll_back("r1", "maths", db, yes=False)
     assert questions == ["Go back to 'r1'?"]
     assert totals()["a/direct"] == (0.75, 1)
+
+
+def test_a_run_may_be_named_like_a_number(policy, learned, in_store, totals):
+    """It names the run, 3, and not the number 3, which stands before it."""
+
+    async def ask(store):
+        await store.start_run(Run("3", "maths", "a text", 0))
+        for run_id in ("3", "r5"):
+            part = Increment("a/direct", "agent", 1.0, made_of="m")
+            await store.apply_update(Update(run_id, 1, "maths", (part,)))
+
+    in_store(ask)
+    policy("rollback", "--to", "3", "--domain", "maths", "--yes")
+    assert totals()["a/direct"] == (3.25, 4)
 
 
 def test_where_nothing_changes_nobody_is_asked(policy, learned):

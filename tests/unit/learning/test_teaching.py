@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligngraph.learning.evidence import Evidence
-from aligngraph.learning.known import DELEGATION, share_samples
+from aligngraph.learning.known import DELEGATION, missed_loss, share_samples
 from aligngraph.learning.teaching import Verdict, add_up, after, place_of, play_again, teach
 from aligngraph.persistence import Increment
 from aligngraph.policy import LEARNERS
@@ -30,6 +30,15 @@ class Taught:
 
     def of_kind(self, kind):
         return {part.arm: part for part in self.increments if part.kind == kind}
+
+    @property
+    def lost(self):
+        """What each arm of an agent lost in this task alone: a newcomer is given what it missed as well."""
+        agents = self.of_kind("agent")
+        return {arm: part.loss - self.missed(arm, part) for arm, part in agents.items()}
+
+    def missed(self, arm, part):
+        return missed_loss(self.learned, arm) if part.count or part.loss else 0.0
 
     @property
     def is_right_answer_known(self):
@@ -73,7 +82,7 @@ def test_every_payoff_is_within_its_task(lessons, data):
     for part in [*lesson.of_kind("agent").values(), *lesson.of_kind("principal").values()]:
         assert -ROUNDING <= part.payoff <= part.count + ROUNDING
         assert part.count in {0.0, 1.0}
-        assert -ROUNDING <= part.loss <= 1 + ROUNDING
+    assert all(-ROUNDING <= loss <= 1 + ROUNDING for loss in lesson.lost.values())
 
 
 @given(st.data())
@@ -98,20 +107,20 @@ def test_who_gave_an_answer_is_paid_for_one_task(lessons, data):
 @given(st.data())
 def test_nobody_loses_more_than_a_task_and_who_was_not_paid_loses_what_the_others_lost(lessons, data):
     lesson = data.draw(lessons)
-    agents = lesson.of_kind("agent")
-    losses = {arm: part.loss for arm, part in agents.items()}
+    agents, losses = lesson.of_kind("agent"), lesson.lost
     assert all(-ROUNDING <= loss <= 1 + ROUNDING for loss in losses.values())
-    paid = [part.loss for part in agents.values() if part.count]
-    for part in agents.values():
-        if not part.count:
-            assert min(paid) - ROUNDING <= part.loss <= max(paid) + ROUNDING
+    paid = [losses[arm] for arm, part in agents.items() if part.count]
+    for arm, part in agents.items():
+        if not part.count and paid:
+            assert min(paid) - ROUNDING <= losses[arm] <= max(paid) + ROUNDING
 
 
 @given(st.data())
 def test_sure_arms_lose_what_they_were_not_paid(lessons, data):
-    for part in data.draw(lessons).of_kind("agent").values():
+    lesson = data.draw(lessons)
+    for arm, part in lesson.of_kind("agent").items():
         if part.count:
-            assert part.loss == pytest.approx(1 - part.payoff, abs=ROUNDING)
+            assert lesson.lost[arm] == pytest.approx(1 - part.payoff, abs=ROUNDING)
 
 
 @given(st.data())

@@ -1,7 +1,7 @@
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aligngraph.errors import MissingExtraError
@@ -29,6 +29,7 @@ def test_no_difference_in_a_few_pairs_is_no_certainty_that_there_is_none():
     assert found.high > 0.1
 
 
+@settings(deadline=None)
 @given(st.tuples(*[st.integers(0, 30)] * 4).filter(any))
 def test_the_difference_lies_in_its_interval_and_turns_its_sign_with_the_pairs(table):
     both, first, second, neither = table
