@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from aligngraph.answers import AnswerForm
 from aligngraph.ranking import Judge, Option, RankingTask
+
+settings.register_profile("steady", deadline=None)  # a busy machine is no counterexample
+settings.load_profile("steady")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell lets its background jobs ignore Ctrl-C, and their children too; some tests send one to a child.
