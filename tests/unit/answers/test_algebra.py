@@ -271,7 +271,8 @@ def test_the_worker_is_out_of_reach_of_the_terminals_ctrl_c(worker):
 
 
 @linux_only
-def test_a_thousand_ordinary_pairs_cost_two_seconds_of_processor_time():
+def test_a_thousand_ordinary_pairs_cost_seconds_of_processor_time_and_not_minutes():
+    """Two seconds on a quick machine; a process for each pair, or a search in each, would cost minutes on any."""
     code = """
 import os, time
 from aligngraph.answers import AnswerForm, algebra
@@ -294,4 +295,4 @@ ticks = sum(
 print(time.process_time() + ticks / os.sysconf("SC_CLK_TCK"))
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120)
-    assert float(done.stdout) < 2
+    assert float(done.stdout) < 12
