@@ -42,12 +42,19 @@ def learned(keep):
     keep(learn)
 
 
-def test_neither_a_run_nor_a_domain(db, tmp_path):
+def test_neither_a_run_nor_a_domain(keep, db, tmp_path):
+    keep(lambda store: store.start_run(Run("r1", "d", "task", 0)))
     with pytest.raises(
         UsageError, match="no run and no domain 'x' in this database: name one, or where it is with --db"
     ):
         write_report("x", tmp_path / "r.html", db=db, text=False)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_mistyped_place_gets_no_database(tmp_path):
+    with pytest.raises(UsageError, match="nothing was learned at"):
+        write_report("x", tmp_path / "r.html", db=str(tmp_path / "nowhere"), text=False)
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_run_that_has_not_ended_has_no_report_yet(keep, db):
