@@ -8,7 +8,7 @@ from langgraph.types import Command
 from aligngraph.context import DelegationContext
 from aligngraph.learning.evidence import Evidence
 from aligngraph.learning.known import earned_anchor, read_learners, weigh_arms
-from aligngraph.learning.teaching import after, place_of, teach
+from aligngraph.learning.teaching import after, judge_by, place_of, teach
 from aligngraph.nodes.gathering import first_choices, gather_evidence
 from aligngraph.nodes.resources import Resources
 from aligngraph.nodes.votes import VoteTable, count_votes
@@ -20,10 +20,7 @@ from aligngraph.policy import (
     decay,
     entropy,
     play_round,
-    posterior_clarity,
-    principal_payoff,
 )
-from aligngraph.roles import PRINCIPAL
 from aligngraph.settings import Game, LearningMode
 from aligngraph.state import DelegationState, JudgedState, OutcomeState, StateUpdate, WeightsState
 from aligngraph.team import Team
@@ -130,15 +127,10 @@ def _losers(state: DelegationState, outcome: OutcomeState) -> list[str]:
 
 def _agreement(state: DelegationState, played: RoundOutcome) -> dict[str, JudgedState]:
     """Return what the votes alone make of the principal's duels and of its judges' first choices, by arm."""
-    belief, ranking = played.unranked_posterior, state["ranking"]
-    judged = {
-        arm: JudgedState(payoff=float(belief[list(first)].mean()), clarity=1.0)
-        for arm, first in first_choices(state).items()
-    }
-    if ranking is not None and PRINCIPAL in judged:
-        paid = principal_payoff(belief, ranking["preference"])
-        judged[PRINCIPAL] = JudgedState(payoff=paid, clarity=posterior_clarity(belief))
-    return judged
+    ranking = state["ranking"]
+    preference = ranking["preference"] if ranking else None
+    judged = judge_by(played.unranked_posterior.tolist(), first_choices(state), preference)
+    return {arm: JudgedState(payoff=one.payoff, clarity=one.clarity) for arm, one in judged.items()}
 
 
 async def _learn(state: DelegationState, evidence: Evidence, mode: LearningMode, resources: Resources) -> WeightsState:

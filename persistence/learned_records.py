@@ -60,6 +60,14 @@ class Increment:
         """Whose sums grow."""
         return ArmKey(self.arm, self.made_of)
 
+    @property
+    def sums(self) -> "ArmSums":
+        """The sums that it makes of nothing."""
+        return ArmSums(self.kind, self.payoff, self.count, self.failures, self.gradient, self.loss)
+
+    def __add__(self, other: "Increment") -> "Increment":
+        return (self.sums + other.sums).as_increment(self.key)
+
     def scaled(self, factor: float) -> "Increment":
         """Return it times `factor`, -1 to take it back; failures, which are never forgotten nor taken back, are left out."""
         return replace(

@@ -72,9 +72,8 @@ class Aftermath:
         for turn in sorted(turns, key=lambda turn: -turn.sequence):
             if self._is_undone(turn.sequence):
                 continue
-            if (
-                turn.undone_to is not None
-            ):  # the sums are those of then, with what had cleared and shrunk them until then
+            # After a rollback the sums are those of then, with what had cleared and shrunk them until then.
+            if turn.undone_to is not None:
                 self._undone.append((turn.undone_to, turn.sequence - 1))
                 continue
             gone = latest.gone | turn.cleared if turn.cleared else latest.gone
@@ -117,13 +116,4 @@ def _shrink(sums: ArmSums, decay: float) -> ArmSums:
 
 
 def _grow(sums: ArmSums | None, increment: Increment, at: str) -> ArmSums:
-    before = sums or ArmSums(increment.kind)
-    return ArmSums(
-        kind=increment.kind,
-        total=before.total + increment.payoff,
-        count=before.count + increment.count,
-        failures=before.failures + increment.failures,
-        gradient=before.gradient + increment.gradient,
-        loss=before.loss + increment.loss,
-        changed_at=at,
-    )
+    return replace((sums or ArmSums(increment.kind)) + increment.sums, kind=increment.kind, changed_at=at)

@@ -149,7 +149,7 @@ def teach_again(evidence: Evidence, learned: LearnedState, verdict: Verdict | No
     played = play_again(evidence, learned)
     agreed = evidence.agreed
     if evidence.rounds == 1:
-        agreed = judge_by(played.unranked_posterior.tolist(), evidence)
+        agreed = judge_by(played.unranked_posterior.tolist(), evidence.judges, evidence.preference)
     return teach(replace(evidence, posterior=tuple(played.posterior.tolist()), agreed=agreed), learned)
 
 

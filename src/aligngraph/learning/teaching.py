@@ -1,8 +1,8 @@
 """What a task teaches: payoffs, from the posterior or from feedback, and the increments of all sums that follow."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from aligngraph.learning.evidence import Evidence, Judged
 from aligngraph.learning.known import DELEGATION, missed_loss, read_competence, read_learners, share_samples
@@ -95,19 +95,25 @@ def assess_by(verdict: Verdict, evidence: Evidence, learned: LearnedState) -> Le
         return Lesson({}, {})
     belief = _belief(verdict, evidence, evidence.chosen, learned)
     paid = fed_back_payoffs(evidence.first, belief).tolist()
-    judged = judge_by(belief, evidence) if any(belief) else {}
+    judged = judge_by(belief, evidence.judges, evidence.preference) if any(belief) else {}
     payoffs = {arm: payoff for arm, payoff in zip(evidence.arms, paid, strict=True) if not math.isnan(payoff)}
     return Lesson(payoffs, judged)
 
 
-def judge_by(belief: list[float], evidence: Evidence) -> dict[str, Judged]:
-    """Return what it makes of those that ranked, by arm, how likely each answer is to be right, `[K]` in [0, 1], not all 0."""
-    judged = {
-        arm: Judged(sum(belief[number] for number in first) / len(first)) for arm, first in evidence.judges.items()
-    }
-    if PRINCIPAL in judged and evidence.preference is not None:
+def judge_by(
+    belief: Sequence[float], judges: Mapping[str, Sequence[int]], preference: Sequence[Sequence[float]] | None
+) -> dict[str, Judged]:
+    """Return what the principal earns by its duels, and each judge of a panel by its first choice, by arm.
+
+    Args:
+        belief: how likely each answer is to be right, `[K]` in [0, 1], not all 0.
+        judges: by arm, the answers that it likes best.
+        preference: of the principal, `[K][K]`; None where it was not asked.
+    """
+    judged = {arm: Judged(sum(belief[number] for number in first) / len(first)) for arm, first in judges.items()}
+    if PRINCIPAL in judged and preference is not None:
         likely = [one / sum(belief) for one in belief]
-        judged[PRINCIPAL] = Judged(principal_payoff(likely, evidence.preference), posterior_clarity(likely))
+        judged[PRINCIPAL] = Judged(principal_payoff(likely, preference), posterior_clarity(likely))
     return judged
 
 
@@ -156,7 +162,7 @@ def add_up(increments: Iterable[Increment]) -> list[Increment]:
     sums: dict[ArmKey, Increment] = {}
     for part in increments:
         known = sums.get(part.key)
-        sums[part.key] = part if known is None else _sum(known, part)
+        sums[part.key] = part if known is None else known + part
     return [sums[key] for key in sorted(sums) if not _is_nothing(sums[key])]
 
 
@@ -266,17 +272,6 @@ def _learners_increments(evidence: Evidence, learned: LearnedState, verdict: Ver
     ]
     rows = zip(LEARNERS, played.belief.by_learner, strict=True)
     return steps + [Increment(name, "learner", payoff=0.0, loss=log_loss(row, target)) for name, row in rows]
-
-
-def _sum(one: Increment, other: Increment) -> Increment:
-    return replace(
-        one,
-        payoff=one.payoff + other.payoff,
-        count=one.count + other.count,
-        failures=one.failures + other.failures,
-        gradient=one.gradient + other.gradient,
-        loss=one.loss + other.loss,
-    )
 
 
 def _is_nothing(part: Increment) -> bool:

@@ -55,7 +55,7 @@ def decide(evidence, learned):
     anchor = earned_anchor(learned, players, evidence.answers)
     evidence = replace(evidence, rules=replace(evidence.rules, anchor=anchor))
     played = play_again(evidence, learned)
-    agreed = judge_by(played.unranked_posterior.tolist(), evidence)
+    agreed = judge_by(played.unranked_posterior.tolist(), evidence.judges, evidence.preference)
     return replace(evidence, posterior=tuple(played.posterior.tolist()), chosen=played.chosen, agreed=agreed)
 
 
